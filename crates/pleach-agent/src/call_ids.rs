@@ -3,9 +3,9 @@
 use pleach_core::{Content, IdGen};
 use pleach_model::CLIENT_CALL_ID_PREFIX;
 
-/// Gives every function call of a model's answer an id that has none, so that its response can be found.
+/// Assigns an id to every function call of a model's answer that has none, so that its response can be found.
 ///
-/// Ids that the model has given stay as they are, also repeated ones: providers want them back. ADK:
+/// The model's own ids stay as they are, even if they repeat: providers expect them back. ADK:
 /// `populate_client_function_call_id`
 // L87
 pub fn ensure_call_ids(content: &mut Content, ids: &dyn IdGen) {
@@ -16,7 +16,8 @@ pub fn ensure_call_ids(content: &mut Content, ids: &dyn IdGen) {
     }
 }
 
-/// Makes the id of a run of the id of a call: digits alone, and what divides paths and branches, cannot be in it.
+/// Makes the run id for the id of a call. A run id must not consist of digits only. It must not contain spaces, control
+/// characters, or the characters that separate paths and branches.
 pub(crate) fn run_id(call: &str) -> String {
     let is_plain = |letter: char| !matches!(letter, '/' | '@' | '.') && !letter.is_whitespace() && !letter.is_control();
     if !call.is_empty() && call.chars().all(is_plain) && !call.chars().all(|letter| letter.is_ascii_digit()) {

@@ -1,4 +1,4 @@
-//! [`AnswerDemand`]: the answers that an agent demands of its model, checked before it is asked.
+//! [`AnswerDemand`]: the output schema that an agent requires of its model, checked before the model is called.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,18 +7,18 @@ use pleach_context::{AgentMode, AgentSpec, ModelDemand, Node, Schema};
 use pleach_model::Model;
 use smol_str::SmolStr;
 
-/// The answers that an agent demands of its model.
+/// The output schema that an agent requires of its model.
 pub(crate) struct AnswerDemand {
     agent: SmolStr,
     schema: Schema,
-    /// Whether the agent has tools. A model that takes no schema beside them gets one more tool for its answer instead.
+    /// Whether the agent has tools. A model that cannot combine tools with a schema gets a tool for its answer instead.
     has_tools: bool,
     /// The model of the agent, or of the nearest agent above it that has one.
     model: Option<Arc<dyn Model>>,
 }
 
 impl AnswerDemand {
-    /// Returns the demand of an agent with a schema, unless it ends with a call instead of an answer.
+    /// Returns the demand of an agent that has a schema, unless the agent ends with a call instead of an answer.
     // L26
     pub(crate) fn of(
         agent: &AgentSpec,
@@ -49,7 +49,7 @@ impl fmt::Debug for AnswerDemand {
     }
 }
 
-/// Returns the agents that are called like tools, each with its mode.
+/// Returns the agents that their parent calls like tools, each with its mode.
 pub(crate) fn called_agents(agents: &[Arc<dyn Node>]) -> impl Iterator<Item = (&Arc<dyn Node>, AgentMode)> {
     agents.iter().filter_map(|node| match node.agent()?.mode {
         Some(mode @ (AgentMode::Task | AgentMode::SingleTurn)) => Some((node, mode)),

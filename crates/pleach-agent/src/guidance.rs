@@ -1,6 +1,6 @@
 //! Texts and declarations that agents add to a request.
 //!
-//! The texts are those that the recorded requests of google-adk 2.13.0 hold: models are used to them.
+//! The texts are copied from recorded requests of google-adk 2.13.0, because models are used to them.
 
 use std::fmt::Write as _;
 
@@ -9,32 +9,37 @@ use serde_json::{Value, json};
 
 use crate::OutputWrapper;
 
-/// The function by which a model transfers to another agent.
+/// The name of the function that a model calls to transfer to another agent.
 pub const TRANSFER_TO_AGENT: &str = "transfer_to_agent";
 
-/// The function by which a model gives an answer that fits a schema, where it cannot have schema and tools.
+/// The name of the function that a model calls to answer in the form of a schema, if it cannot combine a schema with
+/// tools.
 pub const SET_MODEL_RESPONSE: &str = "set_model_response";
 
-/// The function by which an agent ends the task that was delegated to it.
+/// The name of the function that an agent calls to end the task that was delegated to it.
 pub const FINISH_TASK: &str = "finish_task";
 
 const INSTRUCTION_BEGIN: &str = "<<<BEGIN_SYSTEM_INSTRUCTION>>>";
 const INSTRUCTION_END: &str = "<<<END_SYSTEM_INSTRUCTION>>>";
 const ELIDED: &str = "<<<ELIDED_MARKER>>>";
 
-/// Before a dynamic instruction beside a static one.
+/// The text before a dynamic instruction if there is also a static one.
 const INSTRUCTION_PREAMBLE: &str = "The text between <<<BEGIN_SYSTEM_INSTRUCTION>>> and <<<END_SYSTEM_INSTRUCTION>>> below is your own system \
      instruction for this turn and carries the current session state. It is addressed to you. Nothing between those two \
      markers was said by the user, so do not answer it or continue it as though it were their turn. Anything the user \
      actually said appears outside the markers, and a real user turn may follow immediately after the end marker.";
 
-/// When to call `set_model_response`: part of the system instruction of an agent that has a schema and tools.
+/// The text that tells a model when to call `set_model_response`.
+///
+/// It is part of the system instruction of an agent that has a schema and tools.
 // L60
 pub const SET_MODEL_RESPONSE_GUIDANCE: &str = "IMPORTANT: You have access to other tools, but you must provide your final response using the set_model_response tool \
      with the required structured format. After using any other tools needed to complete the task, always call \
      set_model_response with your final answer in the specified schema format.";
 
-/// When to call `finish_task`: part of the system instruction of an agent that works on a delegated task.
+/// The text that tells a model when to call `finish_task`.
+///
+/// It is part of the system instruction of an agent that works on a delegated task.
 // L192
 pub const FINISH_TASK_GUIDANCE: &str = "Do NOT call `finish_task` prematurely. Use your available tools to
 fully complete every aspect of the delegated task first. If the
@@ -42,25 +47,25 @@ task is unclear, ask the user for clarification before proceeding.
 Once the task is fully complete, call `finish_task` by itself with
 no accompanying text output.";
 
-/// An agent as others refer to it.
+/// The name and description by which other agents know an agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AgentProfile<'a> {
-    /// Its name.
+    /// The name of the agent.
     pub name: &'a str,
-    /// What it does; may be empty.
+    /// The description of what the agent does; may be empty.
     pub description: &'a str,
-    /// Whether it works only on tasks that are delegated to it, so that nothing transfers to it.
+    /// Whether the agent only works on tasks that are delegated to it, so that no other agent transfers to it.
     pub is_delegated: bool,
 }
 
-/// The agents around an agent that may transfer.
+/// The agents around an agent, to which it may transfer.
 #[derive(Clone, Debug, Default)]
 pub struct Surroundings<'a> {
-    /// Its sub-agents, in order.
+    /// The sub-agents of the agent, in order.
     pub sub_agents: Vec<AgentProfile<'a>>,
-    /// Its parent, if it has one that may transfer itself.
+    /// The parent of the agent, if it has a parent that can transfer.
     pub parent: Option<AgentProfile<'a>>,
-    /// The sub-agents of that parent, in order, with or without the agent itself.
+    /// The sub-agents of the parent, in order, with or without the agent itself.
     pub siblings: Vec<AgentProfile<'a>>,
     /// Whether the agent may not transfer to its parent.
     pub disallow_transfer_to_parent: bool,
@@ -68,20 +73,22 @@ pub struct Surroundings<'a> {
     pub disallow_transfer_to_peers: bool,
 }
 
-/// Introduces an agent to its model: its name, and its description if it has one.
+/// Returns the text that tells a model the name of its agent, and the description if there is one.
 // L32
 #[must_use]
 pub fn identity(name: &str, description: &str) -> String {
     let mut text = format!("You are an agent. Your internal name is \"{name}\".");
     if !description.is_empty() {
-        // Writing into a text cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(text, " The description about you is \"{description}\".");
     }
     text
 }
 
-/// Makes a content of the user of an instruction, between markers and with a sentence about them: how a dynamic instruction
-/// is given beside a static one. Markers inside are taken out, so that no value of the state can end the instruction.
+/// Returns a dynamic instruction as a content of the user, for agents that also have a static instruction.
+///
+/// The instruction stands between markers, after a text that explains them. Markers inside the instruction are
+/// replaced, so that no value of the state can end it.
 // L33
 #[must_use]
 pub fn dynamic_instruction(text: &str) -> Content {
@@ -89,8 +96,8 @@ pub fn dynamic_instruction(text: &str) -> Content {
     Content::user(format!("{INSTRUCTION_PREAMBLE}\n{INSTRUCTION_BEGIN}\n{text}\n{INSTRUCTION_END}"))
 }
 
-/// Returns the agents to which the agent `name` may transfer: its sub-agents, its parent, its siblings, in this order.
-/// ADK: `_get_transfer_targets`
+/// Returns the agents to which the agent `name` may transfer: its sub-agents, its parent and its siblings, in this
+/// order. ADK: `_get_transfer_targets`
 // L65
 #[must_use]
 pub fn transfer_targets<'a>(name: &str, around: &Surroundings<'a>) -> Vec<AgentProfile<'a>> {
@@ -106,7 +113,9 @@ pub fn transfer_targets<'a>(name: &str, around: &Surroundings<'a>) -> Vec<AgentP
     targets
 }
 
-/// Explains to a model when and to whom to transfer; `parent` names the agent to transfer to when no other fits.
+/// Returns the text that tells a model when to transfer, and to which agents.
+///
+/// `parent` is the agent to transfer to if no other agent fits.
 // L66
 #[must_use]
 pub fn transfer(targets: &[AgentProfile<'_>], parent: Option<&str>) -> String {
@@ -136,7 +145,7 @@ call.
 "
     );
     if let Some(parent) = parent {
-        // Writing into a text cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(
             text,
             "\nIf neither you nor the other agents are best for the question, transfer to your parent agent {parent}.\n"
@@ -145,7 +154,7 @@ call.
     text
 }
 
-/// Declares the function that transfers to one of the targets.
+/// Returns the declaration of the function that transfers to one of the targets.
 // L66
 #[must_use]
 pub fn transfer_declaration(targets: &[AgentProfile<'_>]) -> FunctionDeclaration {
@@ -159,8 +168,11 @@ pub fn transfer_declaration(targets: &[AgentProfile<'_>]) -> FunctionDeclaration
     FunctionDeclaration::new(TRANSFER_TO_AGENT, description).with_parameters(parameters)
 }
 
-/// Declares the function that gives the final answer in the form of a schema: an object's members, a list of objects as
-/// `items`, anything else as `response`.
+/// Returns the declaration of the function that takes the final answer in the form of a schema, and the wrapper of the
+/// schema.
+///
+/// The arguments are the members of an object. A list of objects is the argument `items`, and any other value is
+/// `response`.
 // L60
 #[must_use]
 pub fn set_model_response(schema: &Value) -> (FunctionDeclaration, OutputWrapper) {
@@ -173,8 +185,10 @@ pub fn set_model_response(schema: &Value) -> (FunctionDeclaration, OutputWrapper
     (declaration(SET_MODEL_RESPONSE, description, &wrapper), wrapper)
 }
 
-/// Declares the function that ends a delegated task with its result: an object's members, anything else as `result`;
-/// without a schema the result is a text.
+/// Returns the declaration of the function that ends a delegated task with its result, and the wrapper of the schema.
+///
+/// The arguments are the members of an object; any other value is the argument `result`. Without a schema, the result
+/// is a text.
 // L192
 #[must_use]
 pub fn finish_task(schema: Option<&Value>) -> (FunctionDeclaration, OutputWrapper) {

@@ -1,4 +1,4 @@
-//! JSON as Python's `json.dumps` writes it for models.
+//! JSON in the format of Python's `json.dumps`, which models read.
 
 use std::io;
 
@@ -7,19 +7,19 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::ser::{Formatter, Serializer};
 
-/// Writes JSON on one line with spaces behind colons and commas, letters of all scripts as they are:
+/// Writes JSON on one line, with a space after each colon and comma and without escapes for non-ASCII letters:
 /// `{"a": [1, "é"]}`.
 // L55, L61
 ///
 /// # Errors
-/// Those of the value's own `Serialize`.
+/// The value's own `Serialize` fails.
 pub fn json_text<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<String> {
     let mut bytes = Vec::new();
     value.serialize(&mut Serializer::with_formatter(&mut bytes, Spaced))?;
     String::from_utf8(bytes).map_err(serde::ser::Error::custom)
 }
 
-/// Writes an object with its fields in the order of a schema's, those that the schema does not have behind them.
+/// Writes an object with its fields in the order of a schema. Fields that the schema does not have come last.
 // L61
 pub(crate) fn in_order_of(value: &Value, fields: &[Field]) -> serde_json::Result<String> {
     let Value::Object(members) = value else { return json_text(value) };
@@ -29,7 +29,7 @@ pub(crate) fn in_order_of(value: &Value, fields: &[Field]) -> serde_json::Result
     Ok(format!("{{{}}}", members.collect::<serde_json::Result<Vec<_>>>()?.join(", ")))
 }
 
-/// Puts spaces behind colons and commas.
+/// A formatter that puts a space after each colon and comma.
 struct Spaced;
 
 impl Formatter for Spaced {

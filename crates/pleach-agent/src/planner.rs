@@ -5,7 +5,9 @@ use pleach_context::{CallbackContext, NodeError, ReadonlyContext};
 use pleach_core::Part;
 use pleach_model::{LlmRequest, ThinkingConfig};
 
-/// Makes an agent plan before it acts: by an instruction, and by what it makes of responses. ADK: `BasePlanner`
+/// Makes an agent plan before it acts. ADK: `BasePlanner`
+///
+/// A planner adds an instruction to requests and may change the parts of responses.
 ///
 /// # Example
 /// ```
@@ -29,7 +31,7 @@ use pleach_model::{LlmRequest, ThinkingConfig};
 /// assert!(helper.is_ok());
 /// ```
 pub trait Planner: Send + Sync + 'static {
-    /// Returns what the system instruction says about planning.
+    /// Returns the text about planning for the system instruction.
     ///
     /// # Errors
     /// The agent's run fails.
@@ -39,8 +41,9 @@ pub trait Planner: Send + Sync + 'static {
         request: &LlmRequest,
     ) -> Result<Option<String>, NodeError>;
 
-    /// Returns the parts that take the place of those of a response, or of a fragment; `None` leaves them. What it changes in the
-    /// state gets an event of its own, before that of the response.
+    /// Returns the parts that replace the parts of a response, or of a fragment of one. `None` leaves them as they are.
+    ///
+    /// State changes that this function makes are stored in an event of their own, before the event of the response.
     ///
     /// # Errors
     /// The agent's run fails.
@@ -52,13 +55,16 @@ pub trait Planner: Send + Sync + 'static {
         Ok(None)
     }
 
-    /// Returns how the model thinks, for planners that leave planning to it: nothing but this is then added to requests.
+    /// Returns the thinking config for planners that leave planning to the model. Requests then get this config and
+    /// nothing else.
     fn thinking_config(&self) -> Option<&ThinkingConfig> {
         None
     }
 }
 
-/// Leaves planning to a model that thinks. Its config replaces that of the agent's generation config. ADK: `BuiltInPlanner`
+/// Leaves planning to a model that can think. ADK: `BuiltInPlanner`
+///
+/// Its config replaces the thinking config in the agent's generation config.
 #[derive(Clone, Debug)]
 pub struct BuiltInPlanner(ThinkingConfig);
 

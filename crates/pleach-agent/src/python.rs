@@ -1,11 +1,12 @@
-//! Values as Python prints them: what google-adk puts into prompts.
+//! Values as Python prints them, because google-adk puts them into prompts in this form.
 // L18
 
 use std::fmt::Write as _;
 
 use serde_json::{Number, Value};
 
-/// Returns what Python's `str(value)` is: a text as it is, anything else as in `repr(value)`, with sorted keys.
+/// Returns the text of Python's `str(value)`: a string as it is, and any other value as in `repr(value)`, with sorted
+/// keys.
 #[must_use]
 pub fn text(value: &Value) -> String {
     match value {
@@ -14,7 +15,8 @@ pub fn text(value: &Value) -> String {
     }
 }
 
-/// Returns what `repr(value)` is: texts in quotes, `True`, `None`, `[1, 'a']`, `{'x': 1.0}`. The keys of maps are sorted.
+/// Returns the text of Python's `repr(value)`: quoted strings, `True`, `None`, `[1, 'a']`, `{'x': 1.0}`. The keys of
+/// maps are sorted.
 pub(crate) fn repr(value: &Value) -> String {
     let mut out = String::new();
     write(&mut out, value);
@@ -62,7 +64,7 @@ fn write_number(out: &mut String, number: &Number) {
     }
 }
 
-/// The shortest digits that give the number back; with an exponent below 1e-4 and from 1e16 on.
+/// Returns the shortest digits that parse to the same number, with an exponent for numbers below 1e-4 and from 1e16 on.
 fn float_text(float: f64) -> String {
     let scientific = format!("{float:e}");
     let Some((mantissa, exponent)) = scientific.split_once('e') else { return scientific };
@@ -75,7 +77,7 @@ fn float_text(float: f64) -> String {
     if plain.contains('.') { plain } else { plain + ".0" }
 }
 
-/// Writes a text in single quotes, or in double ones when it has single ones only.
+/// Writes a text in single quotes, or in double quotes if it contains single quotes but no double quotes.
 fn write_quoted(out: &mut String, text: &str) {
     let quote = if text.contains('\'') && !text.contains('"') { '"' } else { '\'' };
     out.push(quote);
@@ -95,7 +97,7 @@ fn write_quoted(out: &mut String, text: &str) {
 
 fn write_escaped(out: &mut String, letter: char) {
     let code = u32::from(letter);
-    // Writing into a text cannot fail.
+    // Writing to a `String` cannot fail.
     let _ = match code {
         0..=0xff => write!(out, "\\x{code:02x}"),
         0x100..=0xffff => write!(out, "\\u{code:04x}"),
@@ -103,8 +105,8 @@ fn write_escaped(out: &mut String, letter: char) {
     };
 }
 
-/// Whether a letter is shown as it is. The standard library's own escapes follow the same classes as Python's; behind
-/// another letter it does not escape combining marks.
+/// Returns `true` if a letter is shown as it is. The escapes of the standard library follow the same classes as
+/// Python's; after another letter, they do not escape combining marks.
 fn is_printable(letter: char) -> bool {
     if letter.is_ascii() {
         return !letter.is_ascii_control();
@@ -120,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    // Each row was printed by Python 3.
+    // Python 3 printed each row.
     #[test]
     fn l18_values_are_printed_as_python_does() {
         for (value, expected) in [

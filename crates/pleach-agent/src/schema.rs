@@ -6,7 +6,7 @@ use pleach_core::Map;
 use pleach_schema::json_in_text;
 use serde_json::{Value, json};
 
-/// How a schema that is not an object becomes one, because the arguments of a function are an object.
+/// Wraps a schema that is not an object in an object, because the arguments of a function are an object.
 ///
 /// ```
 /// use pleach_agent::OutputWrapper;
@@ -24,8 +24,10 @@ pub struct OutputWrapper {
 }
 
 impl OutputWrapper {
-    /// Takes the schema of an object as it is, and puts any other under `key`. Definitions stay at the root, where
-    /// references find them; references to other places follow their targets.
+    /// Makes a wrapper for a schema. An object's schema stays as it is; any other schema becomes the property `key`.
+    ///
+    /// Definitions stay at the root, where references find them. References to other places are adjusted to the new
+    /// place.
     #[must_use]
     pub fn for_schema(schema: &Value, key: &str) -> Self {
         if schema.get("type").and_then(Value::as_str).is_some_and(|kind| kind.eq_ignore_ascii_case("object")) {
@@ -51,7 +53,7 @@ impl OutputWrapper {
         &self.parameters
     }
 
-    /// Returns the value that the arguments of a call hold; `None` when the wrapping key is missing.
+    /// Returns the value in the arguments of a call; `None` if the wrapping key is missing.
     #[must_use]
     pub fn value(&self, mut args: Map) -> Option<Value> {
         match &self.key {
@@ -61,7 +63,7 @@ impl OutputWrapper {
     }
 }
 
-/// Makes references to the whole of a schema, and to places in it other than its definitions, begin at its new place.
+/// Prefixes references with the new place of the schema, except references to its definitions.
 fn rebase(schema: &mut Value, place: &str) {
     match schema {
         Value::Object(members) => {
@@ -86,7 +88,8 @@ fn rebase(schema: &mut Value, place: &str) {
     }
 }
 
-/// Reads an agent's answer that has to fit its schema; `None` when it is blank. Fields that are null are left out.
+/// Reads an answer that must fit the agent's schema. Returns `None` if the answer is blank, and omits fields that are
+/// null.
 // L151
 pub(crate) fn structured(schema: &Schema, text: &str) -> Result<Option<Value>, NodeError> {
     let value = json_in_text(text).map_err(|error| {

@@ -1,4 +1,4 @@
-//! [`LlmSummarizer`]: has a model summarise events.
+//! [`LlmSummarizer`]: summarises events with a model.
 // R1150
 
 use std::fmt;
@@ -13,10 +13,10 @@ use serde_json::Value;
 
 use crate::python;
 
-/// The place of the history in a prompt.
+/// The placeholder for the history in a prompt.
 const HISTORY: &str = "{conversation_history}";
 
-/// The prompt of google-adk: requests are the same.
+/// google-adk's prompt, so that the requests are the same.
 const PROMPT: &str = "The following is a conversation history between a user and an AI agent. It may or may not start from a \
 compacted history. Please identify and reiterate the user request, summarize the context so far, focusing on key decisions \
 made and information obtained, as well as any unresolved questions or tasks. CRITICAL INSTRUCTIONS: 1. Explicitly identify \
@@ -24,13 +24,14 @@ and state the primary language used by the user at the top of your summary (e.g.
 2. If the agent called any tools, accurately list the exact tool names used to maintain tool grounding. The rest of the \
 summary should be concise and capture the essence of the interaction.\n\n{conversation_history}";
 
-/// How many characters of the arguments of a call, or of its result, a prompt has.
+/// The maximum number of characters of a call's arguments, or of its result, in a prompt.
 const MOST_OF_A_CALL: usize = 2_000;
 
-/// Has a model summarise events. ADK: `LlmEventSummarizer`
+/// Summarises events with a model. ADK: `LlmEventSummarizer`
 ///
-/// The prompt has what was said and thought, calls and their results, the latter two cut at 2,000 characters; requests for
-/// credentials are left out. The first response with a content is the summary.
+/// The prompt contains texts and thoughts, calls, and the results of calls. The arguments of a call and its result are
+/// each cut at 2,000 characters. Requests for credentials are left out. The first response with a content is the
+/// summary.
 ///
 /// ```
 /// use pleach_agent::LlmSummarizer;
@@ -53,10 +54,10 @@ impl LlmSummarizer {
         Self { model: Arc::new(model), prompt: PROMPT.to_owned(), clock: Arc::new(SystemClock) }
     }
 
-    /// Sets the prompt, in which `{conversation_history}` is replaced by the events as text.
+    /// Sets the prompt. The text of the events replaces `{conversation_history}` in it.
     ///
     /// # Errors
-    /// A `ValueError` for a prompt without that place.
+    /// A `ValueError` if the prompt does not contain `{conversation_history}`.
     pub fn with_prompt(mut self, prompt: impl Into<String>) -> Result<Self, NodeError> {
         self.prompt = prompt.into();
         if !self.prompt.contains(HISTORY) {
@@ -68,7 +69,7 @@ impl LlmSummarizer {
         Ok(self)
     }
 
-    /// Sets the source of time, by which the model waits between its attempts.
+    /// Sets the clock by which the model waits between attempts.
     #[must_use]
     pub fn with_clock(mut self, clock: impl Clock) -> Self {
         self.clock = Arc::new(clock);
@@ -119,7 +120,7 @@ fn history(events: &[Arc<Event>]) -> String {
     let mut lines = Vec::new();
     for event in events {
         let Some(content) = event.content().filter(|content| !is_about_a_credential(content)) else { continue };
-        // What led to an earlier summary is not a part of it.
+        // The thoughts that led to an earlier summary are not part of that summary.
         let is_summary = event.actions().compaction().is_some();
         for part in content.parts().iter().filter(|part| !(is_summary && part.is_thought() && part.text.is_some())) {
             lines_of(part, event.author(), &mut lines);

@@ -1,13 +1,13 @@
-//! Code and results in contents: finding the code of a response, and showing both to the model as text.
+//! Code in contents: finds the code of a response, and shows code and results to the model as text.
 // L71
 
 use pleach_core::{Content, ExecutableCode, Part};
 
 use super::CodeExecutor;
 
-/// Finds the first code of a response, and makes it the last part; what the model thought stays before it.
+/// Finds the first code of a response and drops the parts after it. Thoughts come first, wherever they were.
 ///
-/// Returns the code; `None` leaves the content as it is.
+/// Returns the code, or `None` if there is none. The content is then unchanged.
 pub(crate) fn split_at_code(content: &mut Content, executor: &dyn CodeExecutor) -> Option<String> {
     let (thoughts, rest): (Vec<&Part>, Vec<&Part>) = content.parts().iter().partition(|part| part.is_thought());
     let (shown, code) = at_native_code(&rest).or_else(|| at_block(&rest, executor.code_block_delimiters()))?;
@@ -15,7 +15,7 @@ pub(crate) fn split_at_code(content: &mut Content, executor: &dyn CodeExecutor) 
     Some(code)
 }
 
-/// Cuts parts behind the first code that no result follows.
+/// Returns the parts up to the first code without a result after it, and this code.
 fn at_native_code(parts: &[&Part]) -> Option<(Vec<Part>, String)> {
     let place = parts.iter().enumerate().position(|(place, part)| {
         part.executable_code.is_some() && parts.get(place + 1).is_none_or(|next| next.code_execution_result.is_none())
@@ -24,7 +24,7 @@ fn at_native_code(parts: &[&Part]) -> Option<(Vec<Part>, String)> {
     Some((parts[..=place].iter().copied().cloned().collect(), code))
 }
 
-/// Cuts texts behind the first fenced block.
+/// Returns the text before the first fenced block, the block as a part, and its code.
 fn at_block(parts: &[&Part], delimiters: &[(&str, &str)]) -> Option<(Vec<Part>, String)> {
     let texts = || parts.iter().filter(|part| part.text.as_ref().is_some_and(|text| !text.is_empty()));
     let text = texts().filter_map(|part| part.text.as_deref()).collect::<Vec<_>>().join("\n");
@@ -54,7 +54,8 @@ fn executable(code: &str) -> Part {
     Part { executable_code: Some(Box::new(code)), ..Part::default() }
 }
 
-/// Returns a content in which the code that ends it, or the result that it is, is a text; `None` for any other content.
+/// Returns a content with its last part as text if this part is code, or a result and the only part. Otherwise returns
+/// `None`.
 pub(crate) fn show_as_text(content: &Content, executor: &dyn CodeExecutor) -> Option<Content> {
     let (last, before) = content.parts().split_last()?;
     let fenced = |(begin, end): (&str, &str), text: Option<&str>| format!("{begin}{}{end}", text.unwrap_or_default());

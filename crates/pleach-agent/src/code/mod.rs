@@ -11,14 +11,16 @@ pub(crate) use block::{show_as_text, split_at_code};
 pub(crate) use output::is_failed;
 pub use output::{CodeOutput, OutputFile};
 
-/// Runs the code that an agent's model writes, and shows it the result. ADK: `BaseCodeExecutor`
+/// Runs the code that an agent's model writes. ADK: `BaseCodeExecutor`
 ///
-/// The code is the first fenced block of a response (or a part with `executableCode` that no result follows). What follows it is
-/// dropped. Two events are stored: the response up to the code, as a part `executableCode`, and what the code gave, as a part
-/// `codeExecutionResult`; then the model is asked again, and reads both as text. After
-/// [`error_retry_attempts`](Self::error_retry_attempts) failures in a row, responses are stored as they come.
+/// The code is the first fenced block of a response, or a part with `executableCode` that no result follows. The rest
+/// of the response after the code is dropped. Two events are stored: the response up to the code, with the code as a
+/// part `executableCode`, and the output of the code as a part `codeExecutionResult`. Then the model is called again
+/// and reads both parts as text. After [`error_retry_attempts`](Self::error_retry_attempts) failures in a row, no code
+/// is executed, and responses are stored as they are.
 ///
-/// A run that is cut off before the result is stored executes the code once more. Nothing isolates the code from the process but the executor itself.
+/// If a run is cut off before the result is stored, a resume executes the code again. Only the executor itself can
+/// isolate the code from the process.
 ///
 /// # Example
 /// ```
@@ -50,26 +52,28 @@ pub use output::{CodeOutput, OutputFile};
 /// assert!(helper.is_ok());
 /// ```
 pub trait CodeExecutor: Send + Sync + 'static {
-    /// Runs code. An executor that keeps variables between calls finds them by `ctx.session().id()`.
+    /// Runs code. If an executor keeps variables between calls, it finds them by `ctx.session().id()`.
     ///
     /// # Errors
-    /// The agent's run fails; what the code itself got wrong is [`CodeOutput::failed`], and the model reads it.
+    /// An error fails the agent's run. For a failure of the code itself, return [`CodeOutput::failed`], which the model
+    /// reads.
     ///
     /// # Cancel safety
-    /// The future is dropped when the run is; the executor ends the program then.
+    /// The future is dropped together with the run. The executor must then end the program.
     fn execute<'a>(&'a self, ctx: &'a CallbackContext, code: &'a str) -> BoxFuture<'a, Result<CodeOutput, NodeError>>;
 
-    /// What begins and ends a block of code in a text; the first pair also shows code to the model.
+    /// Returns the pairs of texts that begin and end a block of code. The first pair is also used to show code to the
+    /// model.
     fn code_block_delimiters(&self) -> &[(&str, &str)] {
         &[("```tool_code\n", "\n```"), ("```python\n", "\n```")]
     }
 
-    /// What begins and ends a result in the text that the model reads.
+    /// Returns the texts that begin and end a result in the text that the model reads.
     fn execution_result_delimiters(&self) -> (&str, &str) {
         ("```tool_output\n", "\n```")
     }
 
-    /// After how many failures in a row of one run no code is executed any more.
+    /// Returns the number of consecutive failures after which a run executes no more code.
     fn error_retry_attempts(&self) -> u32 {
         2
     }

@@ -1,16 +1,16 @@
-//! [`CodeOutput`]: what a program gave.
+//! [`CodeOutput`]: the output of a program.
 
 use pleach_core::{CodeExecutionResult, Part};
 
-/// What a program gave. ADK: `CodeExecutionResult`
+/// The output of a program. ADK: `CodeExecutionResult`
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct CodeOutput {
-    /// What it printed.
+    /// The text that the program printed.
     pub stdout: String,
-    /// Why it failed; empty for a program that did not.
+    /// The error text of a program that failed; empty for a program that succeeded.
     pub stderr: String,
-    /// The files that it wrote: they are saved as artifacts of the session.
+    /// The files that the program wrote. They are saved as artifacts of the session.
     pub files: Vec<OutputFile>,
 }
 
@@ -20,7 +20,7 @@ pub struct CodeOutput {
 pub struct OutputFile {
     /// The file name of the artifact.
     pub name: String,
-    /// Its content, for example [`Part::bytes`].
+    /// The content of the file, for example [`Part::bytes`].
     pub content: Part,
 }
 
@@ -76,10 +76,10 @@ impl CodeOutput {
     }
 }
 
-/// The outcome of a program that failed.
+/// The value of `outcome` for a program that failed.
 const FAILED: &str = "OUTCOME_FAILED";
 
-/// Returns whether a result is that of a program that failed.
+/// Returns `true` if the executed program failed.
 pub(crate) fn is_failed(result: &CodeExecutionResult) -> bool {
     result.outcome.as_deref() == Some(FAILED)
 }

@@ -1,4 +1,4 @@
-//! [`ShellAgentBuilder`]: builds the agents that run others in a fixed way.
+//! [`ShellAgentBuilder`]: builds the agents that run other agents in a fixed way.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -29,7 +29,7 @@ impl<A> ShellAgentBuilder<A> {
         Self { agent, callbacks: Callbacks::default(), max_iterations: None, kind: PhantomData }
     }
 
-    /// Sets what the agent is for. Other agents decide by it whether to transfer to this one.
+    /// Sets the description of what the agent is for. Models decide by it whether to transfer to this agent.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.agent.description = description.into();
         self
@@ -41,14 +41,16 @@ impl<A> ShellAgentBuilder<A> {
         self
     }
 
-    /// Adds a callback before the agent runs; a content that it returns is the answer, and the sub-agents do not run.
+    /// Adds a callback that is called before the agent runs. If it returns a content, this content is the answer, and
+    /// the sub-agents do not run.
     #[doc(alias = "before_agent_callback")]
     pub fn before_agent(mut self, callback: impl for<'a> AgentCallback<'a>) -> Self {
         self.callbacks.before_agent.push(Arc::new(callback));
         self
     }
 
-    /// Adds a callback after the agent has run; a content that it returns is one more event.
+    /// Adds a callback that is called after the agent has run. If it returns a content, this content is stored as an
+    /// event.
     #[doc(alias = "after_agent_callback")]
     pub fn after_agent(mut self, callback: impl for<'a> AgentCallback<'a>) -> Self {
         self.callbacks.after_agent.push(Arc::new(callback));
@@ -60,7 +62,7 @@ impl<A> ShellAgentBuilder<A> {
         let mut spec = NodeSpec::new(name.clone()).kind(NodeKind::Agent).rerun_on_resume(true);
         let mut faults = name_faults(&spec);
         for sub in self.agent.sub_agents.iter().filter(|sub| sub.agent().is_none()) {
-            let message = format!("'{}', a sub-agent of '{name}', is no agent: run it in a workflow", sub.spec().name);
+            let message = format!("sub-agent '{}' of '{name}' is not an agent: run it in a workflow", sub.spec().name);
             faults.push(Fault::value("no_agent", message));
         }
         if !faults.is_empty() {
@@ -69,7 +71,7 @@ impl<A> ShellAgentBuilder<A> {
         for sub in self.agent.sub_agents.iter().filter(|sub| sub.spec().retry.is_some() || sub.spec().timeout.is_some())
         {
             let sub = &sub.spec().name;
-            tracing::warn!(agent = %name, %sub, "a sub-agent runs within its shell agent: its retries and its time limit have no effect");
+            tracing::warn!(agent = %name, %sub, "a sub-agent runs as a part of its shell agent, so its retries and its time limit have no effect");
         }
         spec.description.clone_from(&self.agent.description);
         spec.always_gives = true;
@@ -89,7 +91,7 @@ impl<A> fmt::Debug for ShellAgentBuilder<A> {
     }
 }
 
-/// What the three kinds have in common.
+/// Implements the parts that the three kinds of shell agents have in common.
 macro_rules! shell_agent {
     ($name:ident, $kind:ident) => {
         impl $name {
@@ -103,7 +105,7 @@ macro_rules! shell_agent {
             /// Builds the agent.
             ///
             /// # Errors
-            /// A name that is no identifier, a sub-agent that is no agent or has a parent already.
+            /// The name is not an identifier, or a sub-agent is not an agent or already has a parent.
             pub fn build(self) -> Result<$name, pleach_workflow::BuildError> {
                 self.shell().map($name)
             }

@@ -1,4 +1,4 @@
-//! Running one sub-agent of a shell agent, and those that it transfers to.
+//! Runs one sub-agent of a shell agent, and the agents to which it transfers.
 // L175
 
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use pleach_workflow::{TransferStep, transfer_step};
 use super::ShellRun;
 use crate::run::StepEnd;
 
-/// Where a sub-agent runs.
+/// The place of a sub-agent's run.
 #[derive(Default)]
 pub(super) struct ChildSetup {
-    /// From which event of the session on its events are of this run.
+    /// The index of the first event of the session that can belong to this run.
     pub(super) since: usize,
-    /// Its branch; `None` for that of the shell agent.
+    /// The branch of the sub-agent; `None` for the branch of the shell agent.
     pub(super) branch: Option<Branch>,
-    /// The round of the loop that runs it.
+    /// The round of the loop that runs the sub-agent.
     pub(super) round: Option<u32>,
 }
 
@@ -31,7 +31,7 @@ impl ShellRun<'_> {
             let lane = self.lane(agent, &setup);
             let ended = agent.run(lane.context().clone(), self.input.clone()).await;
             if ended.is_err() {
-                // The counts of plugins stay for the next event of the run.
+                // The counters of plugins are kept for the next event of the run.
                 lane.discard_changes();
             }
             self.handle.merge_lane(&lane);
@@ -66,7 +66,7 @@ impl ShellRun<'_> {
         })
     }
 
-    /// The place in the session of the next event.
+    /// Returns the index that the next event of the session will have.
     pub(super) fn now(&self) -> usize {
         self.handle.invocation().next_place()
     }

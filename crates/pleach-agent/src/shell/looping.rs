@@ -11,7 +11,7 @@ use super::child::ChildSetup;
 use super::{Conduct, Shell, ShellRun};
 use crate::run::StepEnd;
 
-/// Runs its sub-agents in order, again and again, until one escalates or the rounds are over. ADK: `LoopAgent`
+/// Runs its sub-agents in order, round after round, until one escalates or the last round ends. ADK: `LoopAgent`
 ///
 /// ```
 /// use pleach_agent::{LlmAgent, LoopAgent};
@@ -28,7 +28,7 @@ pub struct LoopAgent(Arc<Shell>);
 shell_agent!(LoopAgent, Loop);
 
 impl ShellAgentBuilder<LoopAgent> {
-    /// Sets how often the sub-agents run at most. Without it, the loop ends when a sub-agent escalates.
+    /// Sets the maximum number of rounds. Without a maximum, the loop only ends when a sub-agent escalates.
     pub fn max_iterations(mut self, rounds: u32) -> Self {
         self.max_iterations = Some(rounds);
         self
@@ -60,7 +60,7 @@ impl Conduct for LoopAgent {
             }
             at.round += 1;
             at.child = 0;
-            // A loop whose sub-agents do not wait for anything must not keep the others from running.
+            // A loop whose sub-agents never wait must not keep other tasks from running.
             tokio::task::yield_now().await;
         }
         Ok(StepEnd::Done)

@@ -1,4 +1,4 @@
-//! Shell agents: agents that run their sub-agents in a fixed way. No model decides.
+//! Shell agents: agents that run their sub-agents in a fixed way, without a decision by a model.
 // L175–L179
 
 mod builder;
@@ -30,7 +30,7 @@ pub(crate) struct Shell {
     spec: NodeSpec,
     agent: Arc<AgentSpec>,
     callbacks: Callbacks,
-    /// How often a loop runs its sub-agents at most.
+    /// The maximum number of rounds of a loop.
     max_iterations: Option<u32>,
 }
 
@@ -40,17 +40,17 @@ struct ShellRun<'a> {
     /// The context of the agent's own events.
     handle: RunHandle,
     input: NodeInput,
-    /// What it had done when it began.
+    /// The session's record of this run at its start.
     recorded: Recorded,
 }
 
-/// How the sub-agents of a shell agent run.
+/// The way in which a shell agent runs its sub-agents.
 trait Conduct: Send + Sync {
     fn conduct(&self, run: &ShellRun<'_>) -> impl Future<Output = Result<StepEnd, NodeError>> + Send;
 }
 
 impl Shell {
-    /// Runs the agent: its callbacks, and between them its sub-agents as `conduct` runs them.
+    /// Runs the agent: its callbacks, and between them its sub-agents in the way of `conduct`.
     async fn run(&self, handle: RunHandle, input: NodeInput, conduct: &impl Conduct) -> Result<Flow, NodeError> {
         if is_first(&handle) {
             handle.fail_silently();
@@ -69,8 +69,8 @@ impl Shell {
             }
             Ok(_) => {
                 if handle.agent_within_run().is_none() && !handle.invocation().is_resumable() {
-                    // What follows in a graph is on the branch of the last event, as in google-adk. In a resumable app that is
-                    // the mark of the agent's end.
+                    // As in google-adk, the next node of a graph runs on the branch of the last event. In a resumable
+                    // app the last event is the mark of the agent's end.
                     handle.set_branch(run.last_branch());
                 }
                 span.end(SpanEnd::Completed);
@@ -83,7 +83,7 @@ impl Shell {
         ended.map(|_| Flow::Done(None))
     }
 
-    /// Returns whether the recorded events leave nothing to do.
+    /// Returns `true` if the recorded events leave nothing to do.
     fn has_completed(&self, handle: &RunHandle) -> bool {
         ShellRun::new(self, handle, NodeInput::Null).recorded.closing == Closing::Closed
     }
@@ -100,7 +100,8 @@ impl Shell {
     }
 }
 
-/// Returns whether the agent is the root, whose events have no path. Inside of another shell agent it is one of its calls.
+/// Returns `true` if the agent is the root, whose events have no path. Inside another shell agent, an agent is a call
+/// of that agent.
 // L175
 fn is_first(handle: &RunHandle) -> bool {
     let is_root = handle.parent().is_none_or(|parent| parent.node_path().is_root());
@@ -131,9 +132,9 @@ impl<'a> ShellRun<'a> {
             return Ok(StepEnd::Done);
         }
         let end = if closing.is_marked() { StepEnd::Done } else { conduct.conduct(self).await? };
-        // A sub-agent that has run since then is news for them.
+        // If a sub-agent has run since then, the callbacks are called again.
         let has_called = closing.has_called() && Recorded::of(&self.shell.agent, &self.handle).closing.has_called();
-        // google-adk marks the end behind the sub-agents only.
+        // google-adk marks the end only after the sub-agents, so an agent without sub-agents has no mark.
         let closing = if self.children().is_empty() { Closing::Owed } else { closing };
         if let Some(addition) = around.finish(end, closing, !has_called).await? {
             self.handle.emit_noted(addition).await?;
@@ -141,7 +142,7 @@ impl<'a> ShellRun<'a> {
         Ok(end)
     }
 
-    /// Returns the branch of the last event of the run; that on which the run began if there is none.
+    /// Returns the branch of the last event of the run, or the branch on which the run began if it has no event.
     fn last_branch(&self) -> Option<Branch> {
         let (ic, path) = (self.handle.invocation(), self.handle.event_path());
         let is_own = |event: &Arc<Event>| {
@@ -160,7 +161,7 @@ impl<'a> ShellRun<'a> {
         self.handle.emit_noted(CallbackNote::Before.put_on(Event::new().with_content(content))).await
     }
 
-    /// Stores where the agent is, in a resumable app, unless its last checkpoint says so.
+    /// In a resumable app, stores the position of the agent, unless the last checkpoint has the same position.
     // L179
     async fn checkpoint<const N: usize>(&self, state: [(&str, Value); N]) -> Result<(), NodeError> {
         let state: Map = state.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();

@@ -16,11 +16,11 @@ use super::child::ChildSetup;
 use super::{Conduct, Shell, ShellRun, recorded};
 use crate::run::StepEnd;
 
-/// Runs its sub-agents at the same time, each on a branch of its own, so that they do not see each other. ADK:
+/// Runs its sub-agents at the same time, each on a branch of its own, so that they do not see each other's events. ADK:
 /// `ParallelAgent`
 ///
-/// The first failure cancels the others. All end at once when one of them escalates; an escalation further below ends the loop
-/// or parallel agent that it is directly below.
+/// The first failure cancels the other sub-agents. If a sub-agent escalates, all of them end at once. The escalation of
+/// an agent further down only ends the loop or parallel agent directly above that agent.
 ///
 /// ```
 /// use pleach_agent::{LlmAgent, ParallelAgent};

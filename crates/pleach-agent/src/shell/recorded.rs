@@ -1,4 +1,4 @@
-//! What the stored events of a shell agent's run lead to: where it continues, and whether it has ended.
+//! The position of a shell agent's run, read from its stored events: where it continues, and whether it has ended.
 // L179
 
 use pleach_context::AgentSpec;
@@ -8,34 +8,34 @@ use pleach_core::{Branch, Event};
 use crate::contents::is_below;
 use crate::run::{Closing, first_event, is_failure};
 
-/// What the stored events of a shell agent's run lead to.
+/// The progress of a shell agent's run, read from its stored events.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Recorded {
-    /// From which event of the session on the run may have events.
+    /// The index of the first event of the session that can belong to the run.
     pub(super) first: usize,
-    /// The run has left an event.
+    /// Whether the run has an event.
     pub(super) has_begun: bool,
-    /// The place of its last checkpoint in the session.
+    /// The index of the last checkpoint in the session.
     pub(super) checkpoint: Option<usize>,
     pub(super) closing: Closing,
     pub(super) at: Position,
 }
 
-/// Where a shell agent continues.
+/// The position at which a shell agent continues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Position {
-    /// How often all sub-agents have run.
+    /// The number of completed rounds of all sub-agents.
     pub(super) round: u32,
-    /// The sub-agent that runs.
+    /// The index of the sub-agent that runs.
     pub(super) child: usize,
-    /// The first event of its run; `None` when it has not begun.
+    /// The index of the first event of that sub-agent's run; `None` if it has not begun.
     pub(super) since: Option<usize>,
-    /// One of its events asks the loop to end.
+    /// Whether an event of that sub-agent's run escalates.
     pub(super) escalated: bool,
 }
 
 impl Recorded {
-    /// Reads what the agent has done in the run of `handle`.
+    /// Reads the progress of the agent in the run of `handle`.
     pub(super) fn of(shell: &AgentSpec, handle: &RunHandle) -> Self {
         let ic = handle.invocation();
         let path = handle.event_path();
@@ -47,7 +47,7 @@ impl Recorded {
                 if event.invocation_id() != ic.invocation_id() || event.is_partial() {
                 } else if event.author() == "user" {
                     if recorded.has_begun && caller_of_task(event).is_none() && event.kept_signal().is_none() {
-                        // A message of the user comes when everything before it has ended.
+                        // A message of the user only comes after everything before it has ended.
                         recorded.closing.take_message();
                     }
                 } else if *event.path() == path && is_within(event, branch.as_ref()) {
@@ -81,7 +81,8 @@ impl Recorded {
     }
 }
 
-/// Returns whether a direct sub-agent escalates in one of the session's events from `seen` on, and advances `seen` past them.
+/// Returns `true` if a direct sub-agent escalates in an event of the session from `seen` on. Advances `seen` past these
+/// events.
 // L177
 pub(super) fn has_escalated(shell: &AgentSpec, handle: &RunHandle, seen: &mut usize) -> bool {
     let ic = handle.invocation();
@@ -101,9 +102,9 @@ pub(super) fn has_escalated(shell: &AgentSpec, handle: &RunHandle, seen: &mut us
 }
 
 impl Position {
-    /// Takes an event of a sub-agent or of an agent below it.
+    /// Updates the position with an event of a sub-agent or of an agent below it.
     fn take(&mut self, shell: &str, event: &Event, child: usize, place: usize) {
-        // Only a loop runs a sub-agent again, and notes the round.
+        // Only a loop runs a sub-agent again, and only its events have a round.
         let round = round_of(shell, event).unwrap_or(self.round);
         if self.since.is_none() || (round, child) > (self.round, self.child) {
             *self = Self { round, child, since: Some(place), escalated: false };
@@ -112,13 +113,13 @@ impl Position {
     }
 }
 
-/// Returns whether an event is on this branch or below it.
+/// Returns `true` if an event is on this branch or below it.
 fn is_within(event: &Event, branch: Option<&Branch>) -> bool {
     let Some(branch) = branch else { return true };
     event.branch().is_some_and(|own| own == branch || is_below(own, branch))
 }
 
-/// Returns the place of the sub-agent that the author is or is below.
+/// Returns the index of the sub-agent that is the author, or that has the author below it.
 fn child_of(agent: &AgentSpec, author: &str) -> Option<usize> {
     agent.sub_agents.iter().position(|sub| sub.agent().is_some_and(|sub| contains(sub, author)))
 }

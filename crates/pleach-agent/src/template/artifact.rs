@@ -1,9 +1,9 @@
-//! Artifacts as text.
+//! The text of artifacts in instructions.
 // L15
 
 use pleach_core::{Blob, Part};
 
-/// Media types that are text although they do not begin with `text/`.
+/// The media types of texts that do not begin with `text/`.
 const TEXTS: &[&str] = &[
     "application/csv",
     "application/json",
@@ -14,10 +14,10 @@ const TEXTS: &[&str] = &[
     "image/xml",
 ];
 
-/// Names that are text whatever their media type is, unless it is one that models take.
+/// The name suffixes of texts. They apply to every media type except images, audio, video and PDF.
 const TEXT_NAMES: &[&str] = &[".csv", ".txt", ".json", ".xml"];
 
-/// Returns the text of an artifact, or one line in brackets about it when it has none.
+/// Returns the text of an artifact, or one line about it in brackets if it has no text.
 pub(super) fn text(part: &Part, name: &str) -> String {
     if let Some(blob) = &part.inline_data {
         return blob_text(blob, name);

@@ -1,10 +1,10 @@
-//! Why an instruction cannot be made of its template.
+//! [`TemplateError`]: the failures of making an instruction from its template.
 
 use std::fmt;
 
 use pleach_core::{BoxError, with_causes};
 
-/// Why an instruction cannot be made of its template.
+/// The reason why an instruction cannot be made from its template.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum TemplateError {
@@ -12,23 +12,23 @@ pub enum TemplateError {
     MissingState {
         /// The key, with its prefix.
         key: String,
-        /// The agent whose instruction it is.
+        /// The agent that has the instruction.
         agent: String,
     },
     /// The session does not have the artifact. Save it, or write `{artifact.name?}`.
     MissingArtifact {
-        /// The name.
+        /// The name of the artifact.
         name: String,
-        /// The agent whose instruction it is.
+        /// The agent that has the instruction.
         agent: String,
     },
     /// The runner has no artifact service.
     NoArtifactService,
     /// An artifact cannot be loaded.
     Artifact {
-        /// The name.
+        /// The name of the artifact.
         name: String,
-        /// Why not.
+        /// The underlying error.
         source: BoxError,
     },
 }
@@ -36,7 +36,7 @@ pub enum TemplateError {
 impl fmt::Display for TemplateError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            // These texts are stored in events as google-adk stores them.
+            // google-adk stores these texts in events, so they must not change.
             Self::MissingState { key, agent } => {
                 write!(f, "Context variable not found: `{key}` in agent '{agent}'.")
             }
@@ -49,11 +49,11 @@ impl fmt::Display for TemplateError {
     }
 }
 
-// The cause is in the text, so there is no `source()`.
+// `source()` returns nothing because the text already contains the cause.
 impl std::error::Error for TemplateError {}
 
 impl TemplateError {
-    /// Returns the stable name of the error for event error codes and HTTP bodies.
+    /// Returns the stable name of the error for the error codes of events and for HTTP bodies.
     // L17
     pub fn code(&self) -> &'static str {
         match self {

@@ -9,14 +9,14 @@ pub(super) enum Piece<'t> {
     Reference(Reference<'t>),
 }
 
-/// What a template refers to.
+/// A reference of a template.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Reference<'t> {
     State { key: &'t str, optional: bool },
     Artifact { name: &'t str, optional: bool },
 }
 
-/// Iterates over the pieces of a template, in order. The texts and the references together are the template.
+/// Iterates over the pieces of a template, in order. Together they are the whole template.
 pub(super) fn pieces(template: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = template;
     let mut pending = None;
@@ -42,8 +42,8 @@ pub(super) fn pieces(template: &str) -> impl Iterator<Item = Piece<'_>> {
     })
 }
 
-/// Finds the next text in braces at or behind `from`: opening braces, letters that are not braces, closing braces. A run of
-/// braces behind `$` or `\` does not count.
+/// Finds the next text in braces at or after `from`: opening braces, letters that are not braces, closing braces.
+/// Opening braces after `$` or `\` are skipped.
 fn braces(template: &str, rest: &str, from: usize) -> Option<(usize, usize)> {
     let offset = template.len() - rest.len();
     let mut from = from;
@@ -59,13 +59,13 @@ fn braces(template: &str, rest: &str, from: usize) -> Option<(usize, usize)> {
     }
 }
 
-/// How many of these letters, of one byte each, a text begins with.
+/// Returns how often a text repeats the letter `letter` at its start. The letter must have one byte.
 fn leading(text: &str, letter: char) -> usize {
     text.len() - text.trim_start_matches(letter).len()
 }
 
 impl<'t> Reference<'t> {
-    /// Reads a text in braces; `None` when it refers to nothing.
+    /// Reads a text in braces. Returns `None` if it is not a reference.
     fn read(text: &'t str) -> Option<Self> {
         let inside = text.trim_start_matches('{').trim_end_matches('}').trim_matches(is_space);
         let (name, optional) = inside.strip_suffix('?').map_or((inside, false), |name| (name, true));
@@ -76,12 +76,12 @@ impl<'t> Reference<'t> {
     }
 }
 
-/// Python's notion of a space: also the four separators of ASCII.
+/// Returns `true` if a letter is a space in Python, where the four separators of ASCII are spaces as well.
 fn is_space(letter: char) -> bool {
     letter.is_whitespace() || matches!(letter, '\u{1c}'..='\u{1f}')
 }
 
-/// Whether a name can be a state key: an identifier, perhaps with a prefix.
+/// Returns `true` if a name can be a state key: an identifier with or without a prefix.
 fn is_state_key(name: &str) -> bool {
     match name.split_once(':') {
         None => is_identifier(name),
@@ -89,7 +89,7 @@ fn is_state_key(name: &str) -> bool {
     }
 }
 
-/// Python's notion of an identifier; keywords are identifiers, too.
+/// Returns `true` if a name is an identifier in Python. Keywords are accepted as well.
 fn is_identifier(name: &str) -> bool {
     let mut letters = name.chars();
     let is_first = |letter: char| letter == '_' || unicode_ident::is_xid_start(letter);

@@ -11,28 +11,30 @@ use crate::python;
 pub use error::TemplateError;
 use grammar::{Piece, Reference};
 
-/// Where a template finds what it refers to.
+/// The state and the artifacts to which a template refers.
 pub trait TemplateSource: Sync {
-    /// Returns the value of a state key, its prefix included; `None` when the key is absent.
+    /// Returns the value of a state key, which includes its prefix; `None` if the key is absent.
     fn state(&self, key: &str) -> Option<Value>;
 
-    /// Loads the newest version of an artifact; `None` when there is none of this name.
+    /// Loads the newest version of an artifact. Returns `None` if there is no artifact with this name.
     ///
     /// # Errors
-    /// [`TemplateError::NoArtifactService`] where there is none, [`TemplateError::Artifact`] when loading failed.
+    /// [`TemplateError::NoArtifactService`] if there is no artifact service, and [`TemplateError::Artifact`] if loading
+    /// failed.
     fn artifact<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Option<Part>, TemplateError>>;
 }
 
-/// Replaces the references of an instruction by what they refer to.
+/// Replaces the references in an instruction with values of the state and texts of artifacts.
 ///
-/// - `{key}` is the value of a state key, also with one of the prefixes `app:`, `user:` and `temp:`. Null gives nothing.
-/// - `{artifact.name}` is the text of an artifact.
-/// - A `?` before the closing brace makes a reference optional: what is absent gives nothing.
-/// - Spaces around the name, and more braces than one, make no difference.
-/// - What is no name, such as `{"a": 1}` or `{a.b}`, stays as it is. So does a reference behind `$` or `\`, together with
-///   that character.
+/// - `{key}` is replaced with the value of a state key, which may have the prefix `app:`, `user:` or `temp:`. A null value is
+///   replaced with an empty text.
+/// - `{artifact.name}` is replaced with the text of an artifact.
+/// - A `?` before the closing brace makes a reference optional: if the key or artifact is absent, the text is empty.
+/// - Spaces around the name and repeated braces make no difference.
+/// - Braces without a valid name, such as `{"a": 1}` or `{a.b}`, stay as they are. A reference after `$` or `\` also stays,
+///   together with that character.
 ///
-/// Values are printed as Python prints them (`True`, `[1, 'a']`), and are not searched for references.
+/// Values are printed as Python prints them (`True`, `[1, 'a']`). References within values are not replaced.
 /// ADK: `inject_session_state`
 ///
 /// ```
@@ -61,11 +63,11 @@ pub trait TemplateSource: Sync {
 /// ```
 ///
 /// # Errors
-/// When a reference that is not optional finds nothing, and when an artifact cannot be loaded. `agent` is named in the
-/// error.
+/// A state key or artifact is absent although its reference is not optional, or an artifact cannot be loaded. Errors
+/// about absent keys and artifacts name `agent`.
 ///
 /// # Cancel safety
-/// Only reads.
+/// The future only reads, so it can be dropped at any time.
 // L10–L19
 pub async fn inject_session_state<S: TemplateSource + ?Sized>(
     template: &str,

@@ -41,7 +41,7 @@ fn check(template: &str, expected: &str) {
     assert_eq!(render(template, state, true).map_err(|error| error.to_string()).as_deref(), Ok(expected), "{template}");
 }
 
-// The rows are those of the edge-case table that were seen by running google-adk 2.13.0.
+// These rows of the edge-case table were observed by running google-adk 2.13.0.
 #[test]
 fn l12_l13_references_are_found_in_any_number_of_braces() {
     for template in ["{k}", "{ k? }", "{{k}}", "{{{k}}}", "{k}}", "{{k}", "{\nk\t}", "{k?}", "{k }"] {
@@ -127,7 +127,8 @@ fn l14_artifacts_are_loaded_by_any_name() {
     assert_eq!(render("no reference", json!({}), false).unwrap(), "no reference");
 }
 
-/// 1,000 random templates, and what google-adk 2.13.0 makes of them: `tests/python/record_templates.py` wrote them.
+/// Renders 1,000 random templates, whose results `tests/python/record_templates.py` has recorded from google-adk
+/// 2.13.0.
 #[test]
 fn l12_l19_random_templates_are_rendered_as_google_adk_does() {
     struct Recorded;

@@ -1,4 +1,4 @@
-//! [`AgentTool`]: an agent that another one calls, in a session of its own.
+//! [`AgentTool`]: an agent that another agent calls, in a conversation of its own.
 // L195–L197
 
 use std::fmt;
@@ -15,11 +15,11 @@ use crate::schema::{structured, without_nulls};
 
 /// An agent as a tool. ADK: `AgentTool`
 ///
-/// Every call runs the agent in a conversation of its own, which is not stored: the agent sees the arguments and the session's
-/// state, and nothing of the conversation of the caller. What it changes in the state, and files that it saves, are the
-/// caller's. The result is its last text.
+/// Every call runs the agent in a conversation of its own, which is not stored. The agent sees the arguments and the
+/// session's state, but not the conversation of its caller. Its state changes and the files that it saves become the
+/// caller's. The result is the agent's last text.
 ///
-/// The arguments are those of the agent's input schema, else `{"request": text}`.
+/// The agent's input schema defines the arguments. Without a schema they are `{"request": text}`.
 ///
 /// ```
 /// use pleach_agent::{AgentTool, LlmAgent};
@@ -38,7 +38,7 @@ pub struct AgentTool {
 }
 
 impl AgentTool {
-    /// Makes a tool of an agent, with the agent's name and description.
+    /// Makes a tool from an agent. The tool has the agent's name and description.
     pub fn new(agent: impl Node) -> Self {
         let agent: Arc<dyn Node> = Arc::new(agent);
         let spec = agent.spec();
@@ -47,7 +47,7 @@ impl AgentTool {
         Self { agent, declaration: Arc::new(declaration), skip_summarization: false }
     }
 
-    /// Makes the result the caller's last word: its model is not asked to put it into words.
+    /// Ends the caller's turn with the result: the caller's model is not called to summarise the result.
     #[must_use]
     pub fn skip_summarization(mut self) -> Self {
         self.skip_summarization = true;
@@ -68,7 +68,7 @@ impl AgentTool {
         self.result(&nested.events)
     }
 
-    /// The message that the agent gets.
+    /// Returns the message for the agent.
     // L195
     fn message(&self, args: &Map) -> Result<String, NodeError> {
         let text = |value: &Value| {
@@ -85,7 +85,7 @@ impl AgentTool {
         }
     }
 
-    /// The result: the text of the last event that says something, else its error.
+    /// Returns the result: the text of the last event with a content, or the last error message if there is no text.
     // L197
     fn result(&self, events: &[Arc<Event>]) -> Result<Value, NodeError> {
         let last = events.iter().rev().find(|event| event.content().is_some());
@@ -106,19 +106,19 @@ impl AgentTool {
     }
 }
 
-/// The agent whose input schema counts: of a shell agent, that of its first sub-agent.
+/// Returns the agent whose input schema applies. For a shell agent, this is the first sub-agent.
 fn described(agent: &dyn Node) -> &dyn Node {
     let first = agent.agent().filter(|spec| !spec.is_llm).and_then(|spec| spec.sub_agents.first());
     first.map_or(agent, |first| described(&**first))
 }
 
-/// The agent whose output schema counts: of a shell agent, that of its last sub-agent.
+/// Returns the agent whose output schema applies. For a shell agent, this is the last sub-agent.
 fn answering(agent: &dyn Node) -> &dyn Node {
     let last = agent.agent().filter(|spec| !spec.is_llm).and_then(|spec| spec.sub_agents.last());
     last.map_or(agent, |last| answering(&**last))
 }
 
-/// The texts of an event that are no thoughts, and its code and what that gave, one a line.
+/// Returns the texts, the code and the code results of an event, without thoughts, each on a line of its own.
 fn texts(event: &Event) -> String {
     let parts = event.content().map(|content| content.parts()).unwrap_or_default();
     let texts = parts.iter().filter(|part| !part.is_thought()).map(text_of);

@@ -1,4 +1,4 @@
-//! [`AnswerTool`]: the function by which a model gives an answer that fits a schema.
+//! [`AnswerTool`]: the function that a model calls to answer in the form of a schema.
 // L60, L61
 
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::OutputWrapper;
 use crate::guidance::{self, SET_MODEL_RESPONSE};
 
-/// The function by which a model gives an answer that fits a schema.
+/// The function that a model calls to answer in the form of a schema.
 pub(crate) struct AnswerTool {
     schema: Schema,
     declaration: Arc<FunctionDeclaration>,
@@ -36,7 +36,7 @@ impl AnswerTool {
     }
 }
 
-/// The result for an answer that does not fit: the model may try again.
+/// Returns the result for an answer that does not fit. The model may try again.
 fn misfit(why: impl std::fmt::Display) -> Value {
     json!({"error": format!("Invoking `{SET_MODEL_RESPONSE}()` failed due to validation errors:\n{why}\nCall it again with an answer that fits the schema.")})
 }

@@ -1,4 +1,4 @@
-//! [`LoadArtifacts`]: the tool by which a model looks at files.
+//! [`LoadArtifacts`]: the tool that a model calls to read files.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 /// The name of the tool.
 const LOAD_ARTIFACTS: &str = "load_artifacts";
 
-/// The argument, and the field of the result, with the names of the files.
+/// The name of the argument, and of the field in the result, that contains the names of the files.
 const NAMES: &str = "artifact_names";
 
-/// What the names of the user's files begin with.
+/// The prefix of the names of the user's files.
 const OF_USER: &str = "user:";
 
-/// Returns the tool by which the model looks at the files of the session and the user. The app needs an artifact service. See
-/// [`LoadArtifacts`]. ADK: `load_artifacts_tool`
+/// Returns the tool that a model calls to read the files of the session and the user. The app needs an artifact
+/// service. See [`LoadArtifacts`]. ADK: `load_artifacts_tool`
 #[must_use]
 #[doc(alias = "load_artifacts_tool")]
 pub fn load_artifacts() -> LoadArtifacts {
@@ -37,11 +37,11 @@ pub fn load_artifacts() -> LoadArtifacts {
     }
 }
 
-/// The tool by which a model looks at files.
+/// The tool that a model calls to read files.
 ///
-/// Every request lists the names of the files. The contents of those that the model has called for are in the next request alone, and
-/// not in the session. Images, sounds, videos and PDF are sent as they are, and texts as text; of anything else the model gets the name, the
-/// type and the size.
+/// Every request lists the names of the files. If the model calls for files, only the next request has their contents;
+/// the session does not store them. Images, audio, video and PDF are sent as they are, and texts as text. For other
+/// files, the model gets the name, the type and the size.
 #[derive(Clone)]
 pub struct LoadArtifacts {
     declaration: Arc<FunctionDeclaration>,
@@ -51,8 +51,8 @@ pub struct LoadArtifacts {
 type Convert = dyn Fn(Part, &str) -> Option<Part> + Send + Sync;
 
 impl LoadArtifacts {
-    /// Sets what the model gets of a file: the function is given the file and its name. A file for which it returns `None` is left
-    /// out. ADK: `process_artifact`
+    /// Sets the function that converts a file for the model. Its arguments are the file and the name. If it returns
+    /// `None`, the file is left out. ADK: `process_artifact`
     #[must_use]
     pub fn convert(mut self, convert: impl Fn(Part, &str) -> Option<Part> + Send + Sync + 'static) -> Self {
         self.convert = Arc::new(convert);
@@ -72,7 +72,7 @@ impl LoadArtifacts {
         let names: Vec<String> = names.flatten().collect();
         for name in names {
             let Some(artifact) = load(&name, listed, ctx).await? else {
-                tracing::warn!(agent = ctx.agent_name(), "an artifact that the model asks for is not there");
+                tracing::warn!(agent = ctx.agent_name(), "the model asked for an artifact that does not exist");
                 continue;
             };
             let Some(part) = (self.convert)(artifact, &name) else { continue };
@@ -132,13 +132,14 @@ impl fmt::Debug for LoadArtifacts {
     }
 }
 
-/// Returns the names of files; none without the field, `None` for a field that is no list of names.
+/// Returns the names of the files: no names without the field, and `None` if the field is not a list of names.
 fn names_in(fields: &Map) -> Option<Vec<String>> {
     let Some(names) = fields.get(NAMES) else { return Some(Vec::new()) };
     names.as_array()?.iter().map(|name| name.as_str().map(str::to_owned)).collect()
 }
 
-/// Loads a file that is listed. Models leave the mark of the user's files out, or add it to a name that is listed without.
+/// Loads a listed file. Models may omit the prefix of a user's file, or add it to a name that is listed without the
+/// prefix.
 async fn load(name: &str, listed: &[String], ctx: &ToolContext) -> Result<Option<Part>, NodeError> {
     let is_listed = |name: &str| listed.iter().any(|known| known == name);
     let of_user = format!("{OF_USER}{name}");
@@ -155,14 +156,14 @@ async fn load(name: &str, listed: &[String], ctx: &ToolContext) -> Result<Option
 }
 
 fn instruction(names: &[String]) -> String {
-    // The list and the words are those of the reference: models are used to them.
+    // The format and the wording are google-adk's, which models know.
     let names = Value::from(names).to_string().replace("\",\"", "\", \"");
     format!(
         "You have a list of artifacts:\n  {names}\n\n  When the user asks questions about any of the artifacts, you should call the\n  `load_artifacts` function to load the artifact. Always call load_artifacts\n  before answering questions related to the artifacts, regardless of whether the\n  artifacts have been loaded before. Do not depend on prior answers about the\n  artifacts.\n  "
     )
 }
 
-/// Returns a file as models can read it.
+/// Converts a file to a form that models can read.
 fn as_model_reads(mut file: Part, name: &str) -> Part {
     let Some(blob) = file.inline_data.as_mut() else { return file };
     let declared = blob.mime_type.clone().unwrap_or_default();
@@ -179,7 +180,7 @@ fn as_model_reads(mut file: Part, name: &str) -> Part {
     if is_text(kind, name) {
         return Part::text(String::from_utf8_lossy(data));
     }
-    // Sizes of files are far below 2^52.
+    // The sizes of files are far below 2^52.
     #[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
     let size = data.len() as f64 / 1024.0;
     Part::text(format!(
@@ -187,7 +188,7 @@ fn as_model_reads(mut file: Part, name: &str) -> Part {
     ))
 }
 
-/// Returns whether models take media of this type.
+/// Returns `true` if models accept media of this type.
 fn is_media(kind: &str) -> bool {
     let is_image_of_text = matches!(kind, "image/svg" | "image/svg+xml" | "image/xml");
     let is_medium = ["image/", "audio/", "video/"].iter().any(|prefix| kind.starts_with(prefix));

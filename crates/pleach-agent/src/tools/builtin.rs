@@ -7,7 +7,7 @@ use pleach_workflow::{Args, FunctionTool, tool};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// Returns the tool by which the model leaves the [`LoopAgent`](crate::LoopAgent) around its agent. ADK: `exit_loop`
+/// Returns the tool that a model calls to leave the [`LoopAgent`](crate::LoopAgent) around its agent. ADK: `exit_loop`
 #[must_use]
 pub fn exit_loop() -> FunctionTool {
     let description = "Exits the loop.\n\nCall this function only when you are instructed to do so.";
@@ -24,8 +24,8 @@ struct Options {
     options: Vec<String>,
 }
 
-/// Returns the tool by which the model lets the user choose. Its call is a long-running one: the client shows the options and
-/// sends the choice as its result. ADK: `get_user_choice_tool`
+/// Returns the tool that a model calls to let the user choose. The call is long-running: the client shows the options
+/// and sends the choice as the result of the call. ADK: `get_user_choice_tool`
 #[must_use]
 #[doc(alias = "get_user_choice_tool")]
 pub fn get_user_choice() -> FunctionTool {
@@ -45,8 +45,8 @@ struct InputRequest {
     response_schema: Option<Map>,
 }
 
-/// Returns the tool by which the model asks the user a question. The call is a question like those of nodes: it is listed with its
-/// message, and its answer must fit the schema. ADK: `request_input`
+/// Returns the tool that a model calls to ask the user a question. The call is a question like the questions of nodes:
+/// it is listed with its message, and its answer must fit the schema. ADK: `request_input`
 #[must_use]
 pub fn request_input() -> FunctionTool {
     let description = "Asks the user a question and waits for the answer. Use it when something is unclear or missing, before you continue.";

@@ -1,4 +1,4 @@
-//! [`FinishTool`]: the function by which an agent ends its task.
+//! [`FinishTool`]: the function that an agent calls to end its task.
 // L192
 
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::guidance::{self, FINISH_TASK, FINISH_TASK_GUIDANCE};
 /// The result of the call that ends a task.
 pub(crate) const FINISHED: &str = "Task completed.";
 
-/// The function by which an agent ends its task.
+/// The function that an agent calls to end its task.
 pub(crate) struct FinishTool {
     schema: Option<Schema>,
     declaration: Arc<FunctionDeclaration>,
@@ -28,7 +28,7 @@ impl FinishTool {
         Self { schema: schema.cloned(), declaration: Arc::new(declaration), wrapper }
     }
 
-    /// Returns what the model gave as the result, as it is.
+    /// Returns the result as the model passed it, without a check.
     pub(crate) fn given(&self, args: &Map) -> Value {
         match &self.schema {
             None => Value::Object(args.clone()),
@@ -36,10 +36,11 @@ impl FinishTool {
         }
     }
 
-    /// Returns the result that the arguments hold: the wrapped value for a schema that is no object's, else the arguments.
+    /// Returns the result in the arguments: the wrapped value if the schema is not an object's, otherwise the
+    /// arguments.
     ///
     /// # Errors
-    /// Why they do not fit.
+    /// The reason why the arguments do not fit.
     pub(crate) fn result(&self, args: &Map) -> Result<Value, String> {
         let Some(schema) = &self.schema else {
             return match args.get("result") {
@@ -52,7 +53,7 @@ impl FinishTool {
     }
 }
 
-/// Returns the answer to a call beside one that delegates another task.
+/// Returns the answer to a call that the model made together with a call that delegates another task.
 pub(crate) fn finished_too_early() -> Value {
     json!({"error": format!(
         "`{FINISH_TASK}()` did not end the task: it was called beside an agent that still works on a part of it. Call it again, alone, when that agent has given its result."

@@ -15,13 +15,13 @@ struct Query {
     query: String,
 }
 
-/// The description of [`load_memory`] for the model.
+/// The instruction that tells a model about [`load_memory`].
 const HAS_MEMORY: &str = "
 You have memory. You can use it to answer questions. If any questions need
 you to look up the memory, you should call load_memory function with a query.
 ";
 
-/// Returns the tool by which the model searches earlier sessions of the user. The app needs a memory service. ADK:
+/// Returns the tool that a model calls to search the user's earlier sessions. The app needs a memory service. ADK:
 /// `load_memory_tool`
 #[must_use]
 pub fn load_memory() -> impl Tool {
@@ -31,7 +31,7 @@ pub fn load_memory() -> impl Tool {
     LoadMemory(tool("load_memory", "Loads the memory for the current user.", handler))
 }
 
-/// A search tool whose requests say that there is a memory.
+/// A search tool that adds an instruction about the memory to requests.
 struct LoadMemory(FunctionTool);
 
 impl Tool for LoadMemory {
@@ -64,8 +64,9 @@ impl Tool for LoadMemory {
     }
 }
 
-/// Returns the tool that searches earlier sessions with the user's message before each request, and shows the model what it
-/// finds. The model does not call it. A search that fails is left out with a warning. ADK: `preload_memory_tool`
+/// Returns the tool that searches earlier sessions with the user's message before each request, and shows the results
+/// to the model. The model does not call it. If a search fails, the request has no results, and a warning is logged.
+/// ADK: `preload_memory_tool`
 #[must_use]
 #[doc(alias = "preload_memory_tool")]
 pub fn preload_memory() -> impl Tool {
@@ -75,14 +76,14 @@ pub fn preload_memory() -> impl Tool {
 struct PreloadMemory;
 
 impl PreloadMemory {
-    /// Searches for the user's message, and returns what is found as lines.
+    /// Searches with the user's message, and returns the results as lines.
     async fn found(ctx: &ToolContext) -> Vec<String> {
         let query = ctx.user_content().map(|content| texts(content, |part| !part.is_thought())).unwrap_or_default();
         if query.is_empty() {
             return Vec::new();
         }
         let found = ctx.search_memory(query).await.unwrap_or_else(|error| {
-            tracing::warn!(agent = ctx.agent_name(), %error, "the memory is left out of the request");
+            tracing::warn!(agent = ctx.agent_name(), %error, "the memory cannot be searched: the request has no results of it");
             Vec::new()
         });
         let entries = found.iter();
@@ -114,7 +115,7 @@ impl Tool for PreloadMemory {
     }
 }
 
-/// The lines that show an entry: its time, its author and its text.
+/// Returns the lines that show an entry: its time, its author and its text.
 fn lines(content: &Content, author: Option<&str>, time: Option<&str>) -> impl Iterator<Item = String> {
     let text = Some(texts(content, |_| true)).filter(|text| !text.is_empty());
     let said = text.map(|text| match author {
@@ -124,7 +125,7 @@ fn lines(content: &Content, author: Option<&str>, time: Option<&str>) -> impl It
     time.map(|time| format!("Time: {time}")).into_iter().chain(said)
 }
 
-/// The texts of a content, with spaces between them.
+/// Returns the texts of a content, with spaces between them.
 fn texts(content: &Content, counts: impl Fn(&Part) -> bool) -> String {
     let parts = content.parts().iter().filter(|part| counts(part));
     parts.filter_map(|part| part.text.as_deref()).filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")

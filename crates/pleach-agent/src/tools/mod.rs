@@ -1,4 +1,4 @@
-//! Tools that agents bring themselves.
+//! The tools that this crate provides for agents.
 
 mod agent_tool;
 mod answer;

@@ -1,4 +1,4 @@
-//! [`Nested`]: an invocation within a tool call, which no session service sees.
+//! [`Nested`]: an invocation inside a tool call, which no session service sees.
 // L196
 
 use std::collections::BTreeSet;
@@ -11,19 +11,19 @@ use pleach_context::{Node, NodeError, NodeInput, StreamingMode, ToolContext};
 use pleach_core::{Content, Event, EventId, InvocationId, Map};
 use pleach_workflow::Engine;
 
-/// What an invocation within a tool call has come to.
+/// The outcome of an invocation that runs inside a tool call.
 pub(super) struct Nested {
-    /// Its events, without the message.
+    /// The events of the invocation, without the message.
     pub(super) events: Vec<Arc<Event>>,
     /// The ids of the calls whose results are missing.
     pub(super) open: Vec<String>,
 }
 
 impl Nested {
-    /// Runs `agent` with a message, on a copy of the session's state, and moves what it changes to the call.
+    /// Runs `agent` with a message, on a copy of the session's state, and moves its changes to the call.
     ///
     /// # Errors
-    /// The failure of the agent, or of a plugin.
+    /// The agent or a plugin failed.
     pub(super) async fn run(agent: &dyn Node, message: Content, ctx: &ToolContext) -> Result<Self, NodeError> {
         let engine = Arc::new(Engine::new());
         let ic = open(agent, ctx, &engine);
@@ -45,7 +45,7 @@ impl Nested {
             let next = poll_fn(|cx| match root.as_mut().poll(cx) {
                 Poll::Ready(end) => Poll::Ready(Next::End(end)),
                 Poll::Pending => {
-                    // Tasks of their own send events, too.
+                    // Other tasks may also send events.
                     ic.queue().wake_on_event(cx.waker());
                     match ic.queue().take() {
                         Some((ticket, event)) => Poll::Ready(Next::Event(ticket, event)),
@@ -77,7 +77,8 @@ impl Nested {
     }
 }
 
-/// Returns the long-running calls that have no response, not even a status with which the agent has continued, sorted.
+/// Returns the sorted ids of the long-running calls without a response. A status with which the agent has continued is
+/// a response as well.
 // L197
 fn unanswered(events: &[Arc<Event>]) -> Vec<String> {
     let mut ids = BTreeSet::new();
@@ -95,7 +96,7 @@ enum Next {
     End(RunResult),
 }
 
-/// Opens the invocation: the user, the files and the plugins are the caller's, the conversation is new.
+/// Opens the invocation. The user, the files and the plugins are the caller's; the conversation is new.
 fn open(agent: &dyn Node, ctx: &ToolContext, engine: &Arc<Engine>) -> InvocationHandle {
     let run = RunHandle::of(ctx.clone());
     let outer = run.invocation();
@@ -124,7 +125,7 @@ fn open(agent: &dyn Node, ctx: &ToolContext, engine: &Arc<Engine>) -> Invocation
     setup.open()
 }
 
-/// Begins the conversation with the message.
+/// Records the message as the first event of the conversation.
 fn add_message(ic: &InvocationHandle, message: Content) -> Arc<Event> {
     let mut event = Event::from_author("user").with_content(message);
     event.set_invocation_id(ic.invocation_id().clone());
@@ -135,7 +136,7 @@ fn add_message(ic: &InvocationHandle, message: Content) -> Arc<Event> {
     event
 }
 
-/// Gives an event its id and time.
+/// Sets the time of an event, and its id if it has none.
 fn stamp(ic: &InvocationHandle, event: &mut Event) {
     let services = ic.services();
     if event.id().is_empty() {
@@ -144,13 +145,13 @@ fn stamp(ic: &InvocationHandle, event: &mut Event) {
     event.set_timestamp(services.clock.now());
 }
 
-/// Makes an event a part of the nested conversation.
+/// Records an event in the nested conversation.
 fn record(ic: &InvocationHandle, event: &Arc<Event>) {
     ic.record(event, None, event.actions().state_writes(), ic.services().clock.now());
 }
 
-/// Moves what an event changes to the call. Operations stay operations: the session's store applies them, so that agents that are
-/// called at the same time, and other sessions, lose nothing.
+/// Moves the changes of an event to the call. Operations stay operations, which the session's store applies. Therefore
+/// no change of a parallel agent or of another session is lost.
 fn adopt(ic: &InvocationHandle, event: &Arc<Event>, ctx: &ToolContext) -> Result<(), NodeError> {
     let mut changes = Arc::clone(event);
     ic.resolve_delta(&mut changes);

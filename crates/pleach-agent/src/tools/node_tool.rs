@@ -16,12 +16,13 @@ use crate::OutputWrapper;
 
 /// A node as a tool: a function, a workflow, an agent. ADK: `NodeTool`
 ///
-/// Every call is a run of the node below the agent's: its events are those of the run, a question pauses the agent, and a run
-/// that was cut off continues. The result is the node's output.
+/// Every call is a run of the node below the agent's run: the run's events are stored, a question pauses the agent, and
+/// a resume continues a run that was cut off. The result is the node's output.
 ///
-/// The arguments are those of the node's input schema, or of the type that a workflow has declared with `.input::<T>()`: an object; any
-/// other input is the argument `request`. A node that reads its input as a type of its own and declares no schema is a fault of the agent:
-/// its model would be offered a text. Arguments that do not fit go back to the model.
+/// The arguments come from the node's input schema, or from the type that a workflow has declared with `.input::<T>()`.
+/// The members of an object are the arguments, and any other input is the argument `request`. If a node reads a type of
+/// its own and declares no schema, an agent or workflow with this tool does not build, because the model would be
+/// offered a text. Arguments that do not fit go back to the model.
 ///
 /// ```
 /// use pleach_agent::{LlmAgent, NodeTool};
@@ -42,7 +43,7 @@ pub struct NodeTool {
 }
 
 impl NodeTool {
-    /// Makes a tool of a node, with the node's name and description.
+    /// Makes a tool from a node. The tool has the node's name and description.
     pub fn new(node: impl Node) -> Self {
         let node: Arc<dyn Node> = Arc::new(node);
         let spec = node.spec();
@@ -72,7 +73,8 @@ impl NodeTool {
         let options = RunOptions::default().run_id(id).use_sub_branch(true);
         match ctx.run_node(&*self.node, NodeInput::json(input), options).await {
             Ok(output) => Ok(output.to_value()),
-            // The agent sees the failure of a tool, and not that of a child: a call without a response is made again.
+            // For the agent, this is the failure of a tool and not of a child: a resume repeats a call that has no
+            // response.
             Err(error) => match error.child_failure() {
                 Some(failure) => {
                     run.forget_failure(failure);
@@ -83,7 +85,7 @@ impl NodeTool {
         }
     }
 
-    /// Makes the input of the arguments, or describes what the model got wrong.
+    /// Makes the input from the arguments, or describes why they do not fit.
     fn input(&self, args: &Map) -> Result<Value, String> {
         let Some(input) = self.wrapper.value(args.clone()) else {
             return Err("Missing required argument \"request\".".to_owned());
@@ -136,17 +138,19 @@ impl Tool for NodeTool {
     }
 }
 
-/// Returns the shape of the input that the node has declared.
+/// Returns the schema of the input that the node has declared.
 fn declared_schema(spec: &NodeSpec) -> Option<&Schema> {
     spec.input_schema.as_ref().or(spec.reads_schema.as_ref())
 }
 
-/// Whether a type can be read from a text, which is what the model is offered: any text, or that of a number or a truth value.
+/// Returns `true` if a type can be read from a text, because the model is offered a text. It may be any text, or the
+/// text of a number or a truth value.
 fn takes_text(reader: &InputReader) -> bool {
     ["text", "1", "true"].into_iter().any(|text| reader.check(&NodeInput::json(text)).is_ok())
 }
 
-/// Returns the fault of a node whose input has a shape that nothing declares. A type that is read from a text has none.
+/// Returns a fault if nothing declares the schema of the node's input. A type that can be read from a text needs no
+/// schema.
 fn unknown_shape(spec: &NodeSpec) -> Option<NodeFault> {
     if declared_schema(spec).is_some() {
         return None;
@@ -154,8 +158,8 @@ fn unknown_shape(spec: &NodeSpec) -> Option<NodeFault> {
     let reader: &InputReader = spec.reads.iter().find(|reader| !takes_text(reader))?;
     let (name, wanted) = (&spec.name, reader.type_name());
     let message = format!(
-        "'{name}' is a tool that takes a {wanted}, and nothing says its shape to the model: give a workflow its type with \
-         `Workflow::builder(\"{name}\").input::<{wanted}>()`, and another node `.input_schema(Schema::of::<{wanted}>())`"
+        "the tool '{name}' takes a {wanted}, but has no schema that tells this to the model: declare the type of a workflow with \
+         `Workflow::builder(\"{name}\").input::<{wanted}>()`, and of another node with `.input_schema(Schema::of::<{wanted}>())`"
     );
     Some(NodeFault { rule: "tool_without_schema", message })
 }

@@ -1,4 +1,4 @@
-//! [`SubAgentTool`]: a sub-agent that its parent calls like a tool.
+//! [`SubAgentTool`]: a sub-agent that its parent calls as a tool.
 // L185, L190
 
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use pleach_context::{AgentMode, Node, NodeError, NodeInput, RunOptions, Tool, To
 use pleach_core::{BoxFuture, Branch, FunctionDeclaration, Map};
 use serde_json::{Value, json};
 
-/// A sub-agent that its parent calls: one that answers once, or one that a task is delegated to.
+/// A sub-agent that its parent calls for one answer, or to delegate a task.
 pub(crate) struct SubAgentTool {
     agent: Arc<dyn Node>,
     mode: AgentMode,
     declaration: Arc<FunctionDeclaration>,
 }
 
-/// What the description of an agent for tasks ends with.
+/// The end of the description of an agent for tasks.
 const ALONE: &str = "IMPORTANT: This tool hands the work over to a specialized agent. Do NOT call this tool in parallel with any other tools.";
 
 impl SubAgentTool {
@@ -41,7 +41,7 @@ impl SubAgentTool {
         };
         let id = ctx.function_call_id().unwrap_or_default();
         let branch = Branch::child(ctx.branch().as_ref(), &spec.name, &id);
-        // The same call is the same run on a resume.
+        // On a resume, the same call is the same run.
         RunHandle::of(ctx.clone()).number_children_like_call();
         let options = RunOptions::default().override_branch(branch.as_str());
         match ctx.run_node(&*self.agent, NodeInput::json(input), options).await {
@@ -51,7 +51,7 @@ impl SubAgentTool {
     }
 }
 
-/// Returns the schema of an agent's input as arguments: its own, or a text.
+/// Returns the schema of the arguments: the agent's input schema, or a text without one.
 pub(crate) fn parameters(agent: &dyn Node) -> Value {
     agent.spec().input_schema.as_ref().map_or_else(
         || {
@@ -81,7 +81,7 @@ impl Tool for SubAgentTool {
     fn run<'a>(&'a self, args: &'a Map, ctx: &'a ToolContext) -> BoxFuture<'a, Result<ToolResult, NodeError>> {
         Box::pin(async move {
             match self.mode {
-                // The agent that calls runs the task behind the other calls.
+                // The calling agent runs the task after the other calls.
                 AgentMode::Task => Ok(ToolResult::default()),
                 _ => self.call(args, ctx).await.map(ToolResult::from),
             }
