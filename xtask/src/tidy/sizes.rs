@@ -19,8 +19,9 @@ use crate::files::{code_lines, is_unit_tests};
 /// one place, and U+0000 in every field of an event: 5,790. State is bounded when it is set, and repaired where tools set it:
 /// pleach-context, 10,420. Which keys are reserved is decided in one place, 5,960, which state, events and metadata ask; steps ask
 /// whether their run has its session: pleach-context, 10,700. What a node reads its input as, how a confirmation is asked for, and the
-/// session of a run as services take it: 10,950. For which graph node an agent answers, and how many runs of a name there are: 11,000.
-const LIMITS: &[(&str, usize)] = &[("crates/pleach-core", 5_980), ("crates/pleach-context", 11_030)];
+/// session of a run as services take it: 10,950. For which graph node an agent answers, and how many runs of a name there are: 11,000. The state of an event
+/// is divided before the append in one place, beside the place that takes it over: 11,050.
+const LIMITS: &[(&str, usize)] = &[("crates/pleach-core", 5_980), ("crates/pleach-context", 11_050)];
 
 pub(super) fn check(sources: &Sources) -> Vec<Finding> {
     let over = LIMITS.iter().filter_map(|(folder, limit)| {
