@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
-use anyhow::Context as _;
+use anyhow::{Context as _, bail};
 
 use crate::report::Counts;
 
@@ -46,4 +46,18 @@ pub(crate) fn counted_with(command: &mut Command, mut read: impl FnMut(&str)) ->
         read(&text);
     }
     Ok((child.wait()?.success(), counts))
+}
+
+/// Runs a program quietly; an error carries the last line of what it said.
+pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().with_context(|| format!("cannot run {program}"))?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = [output.stderr, output.stdout].map(|text| String::from_utf8_lossy(&text).into_owned());
+    match said.iter().flat_map(|text| text.lines().rev()).find(|line| !line.trim().is_empty()) {
+        Some(line) => bail!("{program}: {}", line.trim()),
+        None => bail!("{program}: {}", output.status),
+    }
 }

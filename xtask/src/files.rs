@@ -21,7 +21,7 @@ impl Sources {
     /// Reads sources, schemas, documents and lists.
     pub(crate) fn load(workspace: &Workspace) -> anyhow::Result<Self> {
         let mut files = below(&workspace.workspace_root, &["rs", "sql", "md", "txt"])?;
-        // Made from the sources: its words are those of the code.
+        // Made from the sources, so there is nothing to check in it.
         files.retain(|file| !file.starts_with(workspace.workspace_root.join(API)));
         let text = |file: PathBuf| Ok((workspace.relative(&file).to_path_buf(), read(&file)?));
         Ok(Self { files: files.into_iter().map(text).collect::<anyhow::Result<_>>()? })
@@ -67,11 +67,15 @@ pub(crate) fn read(file: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))
 }
 
-/// Whether a file holds nothing but tests: `tests.rs`, or anything below a folder `tests` in a `src` folder.
+/// Returns true if a file contains only tests: `tests.rs`, or anything below a folder `tests` in a `src` folder.
 pub(crate) fn is_unit_tests(file: &Path) -> bool {
     let below_src =
         file.components().skip_while(|part| part.as_os_str() != "src").any(|part| part.as_os_str() == "tests");
     below_src || file.file_name().is_some_and(|name| name == "tests.rs")
+}
+
+pub(crate) fn is_rust(file: &Path) -> bool {
+    file.extension().is_some_and(|extension| extension == "rs")
 }
 
 /// The number of lines before the test module at the end of a source file.
@@ -83,7 +87,17 @@ pub(crate) fn code_lines(text: &str) -> usize {
         .unwrap_or(lines.len())
 }
 
-/// The comment on a line of Rust. A `//` inside a string literal is none.
+/// The lines of a page with their numbers, without its blocks of code.
+pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut in_code = false;
+    text.lines().enumerate().filter_map(move |(index, line)| {
+        let is_fence = line.trim_start().starts_with("```");
+        in_code ^= is_fence;
+        (!in_code && !is_fence).then_some((index + 1, line))
+    })
+}
+
+/// The comment on a line of Rust. A `//` inside a string literal is not a comment.
 pub(crate) fn comment(line: &str) -> Option<Comment<'_>> {
     let is_outside = |at: &usize| line[..*at].matches('"').count().is_multiple_of(2);
     let at = line.match_indices("//").map(|(at, _)| at).find(is_outside)?;
@@ -117,13 +131,5 @@ mod tests {
         check("let x = 1; // why", Some((false, " why")));
         check("connect(\"memory://x\"); // why", Some((false, " why")));
         check("connect(\"memory://x\");", None);
-    }
-
-    #[test]
-    fn hidden_folders_and_other_extensions_are_left_out() {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let found = below(root, &["rs"]).expect("a listing");
-        assert!(found.contains(&root.join("src/files.rs")) && !found.contains(&root.join("Cargo.toml")));
-        assert_eq!(below(&root.join("absent"), &["rs"]).expect("a listing"), [] as [PathBuf; 0]);
     }
 }

@@ -9,26 +9,20 @@
     reason = "the tool measures its own steps; there is no invocation whose clock it could use"
 )]
 
-mod adk;
 mod api;
 mod bench;
-mod browser;
 mod cargo;
 mod conformance;
-mod debian;
 mod docs;
 mod files;
+mod finding;
 mod layers;
 mod lint;
-mod mcp_servers;
 mod pages;
-mod pgbouncer;
 mod postgres;
-mod python;
 mod quick;
 mod report;
-mod schemathesis;
-mod survey;
+mod syntax;
 mod test_all;
 mod tidy;
 mod tools;
@@ -46,11 +40,9 @@ cargo xtask COMMAND
   test-all [--only STEP,STEP] [--require postgres]
                           every check; ends with a table and one closing line
   test [FILTER]           the quick tests: unit, runtime, contract in memory and on SQLite
-  tidy                    layers, sizes, headers, words, rule ids, paths in documents, manifests
+  tidy                    layers, sizes, headers, rule ids, paths in documents, manifests
   api                     writes the snapshot of the public API in `api`; refuses a change that
                           CHANGELOG.md does not mention
-  survey [CRATE]          measures of each crate: public items, import circles, lengths, words;
-                          of one crate also what they are made of
   lint                    clippy over everything, warnings are errors
   docs                    the pages: dead links, table of contents, excerpts; the book, where mdbook is
                           installed; rustdoc of the workspace, warnings are errors
@@ -87,7 +79,6 @@ fn run(mut args: Parser) -> anyhow::Result<bool> {
         "test" => quick::run(&operands(&mut args, 1)?),
         "tidy" => operands(&mut args, 0).and_then(|_| tidy::run()),
         "api" => operands(&mut args, 0).and_then(|_| api::run()),
-        "survey" => survey::run(operands(&mut args, 1)?.first().map(String::as_str)),
         "lint" => operands(&mut args, 0).and_then(|_| lint::run()),
         "docs" => operands(&mut args, 0).and_then(|_| docs::run()),
         "conformance" => conformance::run(&rest(&mut args)?),
@@ -129,18 +120,5 @@ mod tests {
         assert_eq!(read(&[], 1).expect("none"), [] as [String; 0]);
         assert_eq!(read(&["up", "down"], 1).expect_err("too many").to_string(), "unexpected argument \"down\"");
         assert_eq!(read(&["--fast"], 1).expect_err("an option").to_string(), "invalid option '--fast'");
-    }
-
-    #[test]
-    fn other_programs_get_their_options() {
-        let mut args = Parser::from_args(["bench", "--only", "W5", "--json"]);
-        assert!(matches!(args.next(), Ok(Some(Value(_)))));
-        assert_eq!(rest(&mut args).expect("arguments"), ["--only", "W5", "--json"]);
-    }
-
-    #[test]
-    fn an_unknown_command_is_named() {
-        let error = run(Parser::from_args(["deploy"])).expect_err("no such command").to_string();
-        assert_eq!(error, "unknown command `deploy`; see `cargo xtask help`");
     }
 }

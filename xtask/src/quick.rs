@@ -1,11 +1,10 @@
 //! `test`: the tests to run while working on a change.
 //!
-//! They need no server, no Python and no other process. What is left to `test-all`: Postgres, google-adk, several
+//! They need no server, no Python and no other process. `test-all` adds Postgres, google-adk, several
 //! processes, random workflows cut off after every event, programs that must not compile, and documentation tests.
 
-use crate::adk::PYTHON_VARIABLE;
 use crate::cargo::{cargo, succeeds};
-use crate::postgres::URL_VARIABLE;
+use crate::tools::Need;
 
 /// The integration tests among them.
 const TARGETS: &[&str] = &[
@@ -31,5 +30,8 @@ pub(crate) fn run(filter: &[String]) -> anyhow::Result<bool> {
     for target in TARGETS {
         command.args(["--test", target]);
     }
-    succeeds(command.args(filter).env_remove(URL_VARIABLE).env_remove(PYTHON_VARIABLE))
+    for variable in [Need::Postgres, Need::Adk].into_iter().flat_map(|need| need.describe().variables) {
+        command.env_remove(variable);
+    }
+    succeeds(command.args(filter))
 }

@@ -66,7 +66,7 @@ pub(crate) struct StepReport {
 }
 
 impl StepReport {
-    /// What the step adds to the closing line. A step without tests counts as one, and
+    /// The step's part of the closing line. A step without tests counts as one, and
     /// so does a failure that no test accounts for, such as code that does not compile.
     fn counts(&self) -> Counts {
         match &self.outcome {

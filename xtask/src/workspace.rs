@@ -1,4 +1,4 @@
-//! What `cargo metadata` says about the workspace: packages, features, targets.
+//! The workspace as `cargo metadata` describes it: packages, features, targets.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -58,12 +58,12 @@ impl Package {
         self.manifest_path.parent().unwrap_or(Path::new("."))
     }
 
-    /// Whether the package may be published.
+    /// Returns true if the package may be published.
     pub(crate) fn is_published(&self) -> bool {
         self.publish.as_ref().is_none_or(|registries| !registries.is_empty())
     }
 
-    /// Whether other packages can depend on it.
+    /// Returns true if other packages can depend on it.
     pub(crate) fn is_library(&self) -> bool {
         self.targets.iter().flat_map(|target| &target.kind).any(|kind| kind == "lib" || kind == "proc-macro")
     }

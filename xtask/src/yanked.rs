@@ -35,7 +35,7 @@ enum State {
     Unknown,
 }
 
-/// Prints every version that was taken back, or of which nothing is known; true when there is none.
+/// Prints every version that was taken back or is unknown; returns true if there is none.
 pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<bool> {
     let refreshed = cargo(["update", "--dry-run", "-q"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     if !refreshed.is_ok_and(|status| status.success()) {

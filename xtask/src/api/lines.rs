@@ -1,239 +1,273 @@
-//! The lines of an item: what a user's code can name or call of it, one line each.
+//! The lines of a crate: what a user's code can name or call, one line each.
 
-use proc_macro2::{Group, TokenStream, TokenTree};
-use quote::{ToTokens as _, quote};
-use syn::{Fields, ImplItem, Item, TraitItem, Visibility};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
-use super::text;
+use quote::{ToTokens, quote};
+use syn::{Attribute, ImplItem, Item, TraitItem};
 
-/// A line: what follows the path of the item, and what it is.
-pub(super) type Line = (String, String);
+use super::scopes::{Path, Scope, Scopes, is_hidden, is_shown};
+use super::text::{text, without_docs};
+use crate::syntax::{Module, is_public, leaves};
 
-/// Attributes that are part of what users see.
-const SEEN: &[&str] =
-    &["cfg", "deprecated", "non_exhaustive", "proc_macro", "proc_macro_attribute", "proc_macro_derive"];
-
-/// The attributes of an item that are part of what users see.
-pub(super) fn marks(item: &Item) -> Vec<String> {
-    seen(super::tree::attributes(item))
+/// One thing that users can name or call.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Line {
+    /// The crate and its public modules, down to the item. Items of private modules are listed under the crate; lines
+    /// of re-exports say where users find them.
+    pub(crate) modules: Path,
+    pub(crate) item: String,
+    /// The method, the field or the variant.
+    pub(crate) member: Option<String>,
+    pub(crate) text: String,
+    pub(crate) kind: Kind,
 }
 
-fn seen(attributes: &[syn::Attribute]) -> Vec<String> {
-    let is_seen = |attribute: &&syn::Attribute| SEEN.iter().any(|name| attribute.path().is_ident(name));
-    attributes.iter().filter(is_seen).map(text::of).collect()
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// An item, or a function or constant of a type or a trait.
+    Item,
+    /// A part of an item: a field, a variant, an associated type.
+    Part,
+    /// An implementation of a trait.
+    Impl,
+    /// A re-export.
+    Use,
 }
 
-/// Whether documentation leaves an item out, and so no user is to rely on it.
-pub(super) fn is_hidden(attributes: &[syn::Attribute]) -> bool {
-    let hidden = |attribute: &syn::Attribute| {
-        attribute.path().is_ident("doc")
-            && attribute.parse_args::<syn::Path>().is_ok_and(|argument| argument.is_ident("hidden"))
-    };
-    attributes.iter().any(hidden)
-}
-
-/// The lines of an item. The first one is the item itself.
-pub(super) fn of(item: &Item) -> Vec<Line> {
-    match item {
-        Item::Mod(item) => vec![own(format!("mod {}", item.ident))],
-        Item::Const(item) => vec![own(format!("const {}: {}", item.ident, text::of(&item.ty)))],
-        Item::Static(item) => vec![own(format!("static {}: {}", item.ident, text::of(&item.ty)))],
-        Item::Fn(item) => vec![own(text::of(&item.sig))],
-        Item::Type(item) => {
-            let (generics, _, bounds) = item.generics.split_for_impl();
-            let ty = &item.ty;
-            vec![own(format!("type {}{} = {}{}", item.ident, text::of(&generics), text::of(ty), clause(&bounds)))]
+impl fmt::Display for Line {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}::{}", self.modules.join("::"), self.item)?;
+        if let Some(member) = &self.member {
+            write!(f, "::{member}")?;
         }
-        Item::Struct(item) => record("struct", &item.ident, &item.generics, &item.fields, &item.attrs),
-        Item::Enum(item) => {
-            let mut lines = vec![own(declared("enum", &item.ident, &item.generics))];
-            lines.extend(derived(&item.attrs));
-            lines.extend(item.variants.iter().filter(|variant| !is_hidden(&variant.attrs)).map(variant));
-            lines
-        }
-        Item::Trait(item) => contract(item),
-        Item::Macro(item) => match &item.ident {
-            Some(name) => vec![own(format!("macro {name}!"))],
-            // What it makes is not known here, so the call is shown.
-            None => vec![own(format!("made by {}!({})", text::of(&item.mac.path), without_docs(&item.mac.tokens)))],
-        },
-        Item::Union(item) => vec![own(declared("union", &item.ident, &item.generics))],
-        _ => Vec::new(),
+        write!(f, ": {}", self.text)
     }
 }
 
-fn own(text: String) -> Line {
-    (String::new(), text)
-}
-
-fn member(name: impl std::fmt::Display, text: String, attributes: &[syn::Attribute]) -> Line {
-    (format!("::{name}"), seen(attributes).into_iter().chain([text]).collect::<Vec<_>>().join(" "))
-}
-
-/// `where` and its bounds, after a blank.
-fn clause(bounds: &Option<&syn::WhereClause>) -> String {
-    bounds.map(|bounds| format!(" {}", text::of(bounds))).unwrap_or_default()
-}
-
-fn declared(kind: &str, name: &syn::Ident, generics: &syn::Generics) -> String {
-    let parameters = &generics.params;
-    let parameters = if parameters.is_empty() { String::new() } else { text::line(quote!(<#parameters>)) };
-    format!("{kind} {name}{parameters}{}", clause(&generics.where_clause.as_ref()))
-}
-
-fn record(
-    kind: &str,
-    name: &syn::Ident,
-    generics: &syn::Generics,
-    fields: &Fields,
-    attributes: &[syn::Attribute],
-) -> Vec<Line> {
-    let mut lines = vec![own(declared(kind, name, generics))];
-    lines.extend(derived(attributes));
-    for (index, field) in fields.iter().enumerate() {
-        if is_public(&field.vis) && !is_hidden(&field.attrs) {
-            let name = field.ident.as_ref().map_or_else(|| index.to_string(), ToString::to_string);
-            lines.push(member(name, format!("field: {}", text::of(&field.ty)), &field.attrs));
+/// Returns the lines of a crate.
+pub(super) fn of_crate(crate_: &str, modules: &[Module]) -> BTreeSet<Line> {
+    let scopes = Scopes::new(modules);
+    let mut lines = Lines { modules: Path::new(), found: BTreeSet::new() };
+    for scope in &scopes.all {
+        lines.modules = scopes.public_path(crate_, &scope.path);
+        for item in &scope.items {
+            lines.item(item, scope, &scopes);
         }
     }
-    // Without private fields users may build it from its fields, and match on all of them.
-    if !fields.is_empty() && fields.iter().all(|field| is_public(&field.vis)) {
-        lines[0].1.push_str(" with public fields only");
+    let items = lines.found.iter().filter(|line| line.member.is_none() && line.kind == Kind::Item);
+    let items: BTreeMap<String, Path> = items.map(|line| (line.item.clone(), line.modules.clone())).collect();
+    let own: BTreeSet<String> = scopes.all.iter().flat_map(|scope| scope.items.iter().filter_map(type_name)).collect();
+    for item in scopes.all.iter().flat_map(|scope| &scope.items) {
+        if let Item::Impl(block) = item
+            && let Some(owner) = owner(block, &items, &own)
+        {
+            lines.modules = items[&owner].clone();
+            lines.block(block, &owner);
+        }
     }
-    lines
+    lines.found
 }
 
-fn variant(variant: &syn::Variant) -> Line {
-    let fields = match &variant.fields {
-        Fields::Unit => String::new(),
-        Fields::Unnamed(fields) => {
-            let types: Vec<String> = fields.unnamed.iter().map(|field| text::of(&field.ty)).collect();
-            format!("({})", types.join(", "))
-        }
-        Fields::Named(fields) => {
-            let field = |field: &syn::Field| format!("{}: {}", text::of(&field.ident), text::of(&field.ty));
-            format!(" {{ {} }}", fields.named.iter().map(field).collect::<Vec<_>>().join(", "))
-        }
-    };
-    member(&variant.ident, format!("variant {}{fields}", variant.ident), &variant.attrs)
-}
-
-/// The traits that an item derives.
-fn derived(attributes: &[syn::Attribute]) -> Vec<Line> {
-    let mut lines = Vec::new();
-    for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("derive")) {
-        // A fault here is one of the compiler's to report.
-        let _ = attribute.parse_nested_meta(|derive| {
-            lines.push(own(format!("derive {}", text::of(&derive.path))));
-            Ok(())
-        });
-    }
-    lines
-}
-
-fn contract(item: &syn::ItemTrait) -> Vec<Line> {
-    let supertraits = &item.supertraits;
-    let above = if supertraits.is_empty() { String::new() } else { format!(": {}", text::of(supertraits)) };
-    let mut lines = vec![own(format!("{}{above}", declared("trait", &item.ident, &item.generics)))];
-    for part in &item.items {
-        lines.extend(match part {
-            TraitItem::Fn(function) if !is_hidden(&function.attrs) => {
-                let provided = if function.default.is_some() { " { … }" } else { "" };
-                Some(member(&function.sig.ident, text::of(&function.sig) + provided, &function.attrs))
-            }
-            TraitItem::Type(item) => {
-                let bounds = &item.bounds;
-                let bounds = if bounds.is_empty() { String::new() } else { format!(": {}", text::of(bounds)) };
-                Some(member(&item.ident, format!("type {}{bounds}", item.ident), &item.attrs))
-            }
-            TraitItem::Const(item) => {
-                Some(member(&item.ident, format!("const {}: {}", item.ident, text::of(&item.ty)), &item.attrs))
-            }
-            _ => None,
-        });
-    }
-    lines
-}
-
-/// The lines of an `impl` block: its public members, or that the trait is implemented.
-pub(super) fn of_impl(block: &syn::ItemImpl) -> Vec<Line> {
-    let parameters = &block.generics.params;
-    let parameters = if parameters.is_empty() { String::new() } else { text::line(quote!(<#parameters>)) };
-    let bounds = clause(&block.generics.where_clause.as_ref());
-    let ty = text::of(&block.self_ty);
-    let marks = seen(&block.attrs);
-    let marked = |text: String| marks.iter().cloned().chain([text]).collect::<Vec<_>>().join(" ");
-    if let Some((path, _)) = &block.trait_ {
-        let mut lines = vec![own(marked(format!("impl{parameters} {} for {ty}{bounds}", text::of(path))))];
-        for item in &block.items {
-            if let ImplItem::Type(item) = item {
-                lines.push(own(format!(
-                    "impl {} for {ty}: type {} = {}",
-                    text::of(path),
-                    item.ident,
-                    text::of(&item.ty)
-                )));
-            }
-        }
-        return lines;
-    }
-    // Which types have the method counts where not all of them do.
-    let of = if is_plain(block) { String::new() } else { format!("impl{parameters} {ty}{bounds}: ") };
-    let members = block.items.iter().filter_map(|item| match item {
-        ImplItem::Fn(item) if is_public(&item.vis) && !is_hidden(&item.attrs) => {
-            let text = marked(format!("{of}{}", text::of(&item.sig)));
-            Some(member(&item.sig.ident, text, &item.attrs))
-        }
-        ImplItem::Const(item) if is_public(&item.vis) && !is_hidden(&item.attrs) => {
-            let text = marked(format!("{of}const {}: {}", item.ident, text::of(&item.ty)));
-            Some(member(&item.ident, text, &item.attrs))
-        }
+/// The item that an `impl` block belongs to: its type, or for a type of another crate the trait.
+fn owner(block: &syn::ItemImpl, items: &BTreeMap<String, Path>, own: &BTreeSet<String>) -> Option<String> {
+    let last = |path: &syn::Path| path.segments.last().map(|last| last.ident.to_string());
+    let ty = match &*block.self_ty {
+        syn::Type::Path(ty) => last(&ty.path),
         _ => None,
-    });
-    members.collect()
-}
-
-/// Whether a block is of a type without arguments, or of all of its instances.
-fn is_plain(block: &syn::ItemImpl) -> bool {
-    let bound = |parameter: &syn::GenericParam| match parameter {
-        syn::GenericParam::Type(parameter) => !parameter.bounds.is_empty(),
-        _ => false,
     };
-    let arguments = match &*block.self_ty {
-        syn::Type::Path(path) => path.path.segments.last().map(|last| last.arguments.to_token_stream()),
-        _ => return false,
-    };
-    let concrete = block.generics.params.is_empty() && arguments.is_some_and(|arguments| !arguments.is_empty());
-    !concrete && block.generics.where_clause.is_none() && !block.generics.params.iter().any(bound)
-}
-
-/// Tokens without `///` comments, which macros get as attributes.
-fn without_docs(tokens: &TokenStream) -> String {
-    text::line(uncommented(tokens.clone()))
-}
-
-fn uncommented(tokens: TokenStream) -> TokenStream {
-    let mut rest = TokenStream::new();
-    let mut tokens = tokens.into_iter().peekable();
-    while let Some(token) = tokens.next() {
-        let is_mark = matches!(&token, TokenTree::Punct(punct) if punct.as_char() == '#');
-        if is_mark && tokens.next_if(is_doc).is_some() {
-            continue;
-        }
-        rest.extend([match token {
-            TokenTree::Group(group) => Group::new(group.delimiter(), uncommented(group.stream())).into(),
-            token => token,
-        }]);
+    match ty {
+        Some(ty) if items.contains_key(&ty) => Some(ty),
+        // A type that users do not see.
+        Some(ty) if own.contains(&ty) => None,
+        _ => last(&block.trait_.as_ref()?.0).filter(|name| items.contains_key(name)),
     }
-    rest
 }
 
-/// Whether a token is the `[doc = "…"]` of a comment.
-fn is_doc(token: &TokenTree) -> bool {
-    matches!(token, TokenTree::Group(group)
-        if matches!(group.stream().into_iter().next(), Some(TokenTree::Ident(name)) if name == "doc"))
+/// The name of a type that an item defines.
+fn type_name(item: &Item) -> Option<String> {
+    match item {
+        Item::Enum(item) => Some(item.ident.to_string()),
+        Item::Struct(item) => Some(item.ident.to_string()),
+        Item::Type(item) => Some(item.ident.to_string()),
+        _ => None,
+    }
 }
 
-fn is_public(visibility: &Visibility) -> bool {
-    matches!(visibility, Visibility::Public(_))
+struct Lines {
+    /// Where the items that are read are shown.
+    modules: Path,
+    found: BTreeSet<Line>,
+}
+
+impl Lines {
+    fn add(&mut self, kind: Kind, item: impl ToString, text: String) {
+        let (modules, item) = (self.modules.clone(), item.to_string());
+        self.found.insert(Line { modules, item, member: None, text, kind });
+    }
+
+    fn add_member(&mut self, kind: Kind, item: &impl ToString, member: impl ToString, text: String) {
+        let (modules, item, member) = (self.modules.clone(), item.to_string(), Some(member.to_string()));
+        self.found.insert(Line { modules, item, member, text, kind });
+    }
+
+    fn item(&mut self, item: &Item, scope: &Scope, scopes: &Scopes) {
+        let reached = |name: &syn::Ident| is_shown(item) && scopes.reaches(scope, &name.to_string());
+        match item {
+            Item::Macro(item) => self.macro_(item, scope, scopes),
+            Item::Use(import) if is_shown(item) && scopes.is_open(scope) => self.import(import, scope, scopes),
+            Item::Mod(syn::ItemMod { attrs, ident, .. }) if is_shown(item) && scopes.is_open(scope) => {
+                self.add(Kind::Part, ident, marked(attrs, quote!(mod #ident)));
+            }
+            Item::Fn(syn::ItemFn { attrs, sig, .. }) if reached(&sig.ident) => {
+                self.add(Kind::Item, &sig.ident, marked(attrs, sig));
+            }
+            Item::Const(syn::ItemConst { attrs, ident, ty, .. }) if reached(ident) => {
+                self.add(Kind::Item, ident, marked(attrs, quote!(const #ident: #ty)));
+            }
+            Item::Static(syn::ItemStatic { attrs, ident, ty, .. }) if reached(ident) => {
+                self.add(Kind::Item, ident, marked(attrs, quote!(static #ident: #ty)));
+            }
+            Item::Type(syn::ItemType { attrs, ident, generics, ty, .. }) if reached(ident) => {
+                self.add(Kind::Item, ident, marked(attrs, quote!(type #ident #generics = #ty)));
+            }
+            Item::Struct(item) if reached(&item.ident) => self.structure(item),
+            Item::Enum(item) if reached(&item.ident) => self.enumeration(item),
+            Item::Trait(item) if reached(&item.ident) => self.contract(item),
+            _ => {}
+        }
+    }
+
+    fn structure(&mut self, item: &syn::ItemStruct) {
+        let syn::ItemStruct { attrs, ident, generics, fields, .. } = item;
+        let bounds = &generics.where_clause;
+        let mut head = marked(attrs, quote!(struct #ident #generics #bounds));
+        // Without private fields users may build it from its fields, and match on all of them.
+        if !fields.is_empty() && fields.iter().all(|field| is_public(&field.vis)) {
+            head.push_str(" with public fields only");
+        }
+        self.add(Kind::Item, ident, head);
+        for (index, field) in fields.iter().enumerate() {
+            if is_public(&field.vis) && !is_hidden(&field.attrs) {
+                let member = field.ident.as_ref().map_or_else(|| index.to_string(), ToString::to_string);
+                self.add_member(Kind::Part, ident, member, format!("field {}", marked(&field.attrs, &field.ty)));
+            }
+        }
+    }
+
+    fn enumeration(&mut self, item: &syn::ItemEnum) {
+        let syn::ItemEnum { attrs, ident, generics, variants, .. } = item;
+        let bounds = &generics.where_clause;
+        self.add(Kind::Item, ident, marked(attrs, quote!(enum #ident #generics #bounds)));
+        for variant in variants.iter().filter(|variant| !is_hidden(&variant.attrs)) {
+            self.add_member(Kind::Part, ident, &variant.ident, format!("variant {}", text(variant)));
+        }
+    }
+
+    fn contract(&mut self, item: &syn::ItemTrait) {
+        let syn::ItemTrait { attrs, ident, generics, supertraits, items, .. } = item;
+        let bounds = &generics.where_clause;
+        let supertraits = Some(supertraits).filter(|all| !all.is_empty()).map(|all| quote!(: #all));
+        self.add(Kind::Item, ident, marked(attrs, quote!(trait #ident #generics #supertraits #bounds)));
+        for part in items {
+            match part {
+                TraitItem::Fn(part) if !is_hidden(&part.attrs) => {
+                    self.add_member(Kind::Item, ident, &part.sig.ident, text(part));
+                }
+                TraitItem::Type(part) => self.add_member(Kind::Part, ident, &part.ident, text(part)),
+                TraitItem::Const(part) => self.add_member(Kind::Part, ident, &part.ident, text(part)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Adds the public members of a block, or that the trait is implemented.
+    fn block(&mut self, block: &syn::ItemImpl, owner: &String) {
+        let syn::ItemImpl { attrs, generics, self_ty, items, .. } = block;
+        let bounds = &generics.where_clause;
+        if let Some((path, _)) = &block.trait_ {
+            self.add(Kind::Impl, owner, marked(attrs, quote!(impl #generics #path for #self_ty #bounds)));
+            for item in items {
+                if let ImplItem::Type(syn::ImplItemType { ident, ty, .. }) = item {
+                    self.add(Kind::Impl, owner, text(quote!(impl #path for #self_ty { type #ident = #ty })));
+                }
+            }
+            return;
+        }
+        // The head says which instances of a type have the member.
+        let head = match generics.params.is_empty() && text(self_ty).rsplit("::").next() == Some(owner) {
+            true => marked(attrs, quote!()),
+            false => marked(attrs, quote!(impl #generics #self_ty #bounds:)) + " ",
+        };
+        for item in items {
+            let (name, member) = match item {
+                ImplItem::Fn(syn::ImplItemFn { vis, attrs, sig, .. }) if is_public(vis) && !is_hidden(attrs) => {
+                    (&sig.ident, marked(attrs, sig))
+                }
+                ImplItem::Const(syn::ImplItemConst { vis, attrs, ident, ty, .. })
+                    if is_public(vis) && !is_hidden(attrs) =>
+                {
+                    (ident, marked(attrs, quote!(const #ident: #ty)))
+                }
+                _ => continue,
+            };
+            self.add_member(Kind::Item, owner, name, head.clone() + &member);
+        }
+    }
+
+    /// Adds the names of a `pub use`. A path within the crate is shown by its name only: the private part may change.
+    fn import(&mut self, import: &syn::ItemUse, scope: &Scope, scopes: &Scopes) {
+        for (path, alias) in leaves(&import.tree) {
+            let is_own = path.first().is_none_or(|first| scopes.is_own(scope, first));
+            let target = if is_own { path.last().cloned().unwrap_or_default() } else { path.join("::") };
+            let line = marked(&import.attrs, quote!(use)) + " " + &target;
+            match alias {
+                Some(alias) => self.add(Kind::Use, alias, line),
+                None if !is_own => self.add(Kind::Use, "*", line),
+                // The items of a module of the crate are listed themselves.
+                None => {}
+            }
+        }
+    }
+
+    /// Adds a macro that users can call, or the call of a macro that makes something that users can name.
+    fn macro_(&mut self, item: &syn::ItemMacro, scope: &Scope, scopes: &Scopes) {
+        let Some(name) = &item.ident else {
+            let made = made_by(&item.mac.tokens).into_iter().find(|name| scopes.reaches(scope, name));
+            if let Some(name) = made {
+                let (path, tokens) = (&item.mac.path, without_docs(item.mac.tokens.clone()));
+                self.add(Kind::Item, name, text(quote!(made by #path!(#tokens))));
+            }
+            return;
+        };
+        if item.attrs.iter().any(|attribute| attribute.path().is_ident("macro_export")) && !is_hidden(&item.attrs) {
+            let modules = self.modules.split_off(1);
+            self.add(Kind::Item, name, format!("macro {name}!"));
+            self.modules.extend(modules);
+        }
+    }
+}
+
+/// Writes syntax with the attributes before it.
+fn marked(attributes: &[Attribute], syntax: impl ToTokens) -> String {
+    text(quote!(#(#attributes)* #syntax))
+}
+
+/// The names that the call of a macro may define: the first name that it gets, and those after a keyword of items.
+fn made_by(tokens: &proc_macro2::TokenStream) -> Vec<String> {
+    const KEYWORDS: &[&str] = &["const", "enum", "fn", "static", "struct", "trait", "type", "union"];
+    let words: Vec<String> = text(without_docs(tokens.clone()))
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|word| !word.is_empty() && *word != "pub")
+        .map(str::to_owned)
+        .collect();
+    let after_keyword =
+        words.windows(2).filter(|pair| KEYWORDS.contains(&pair[0].as_str())).map(|pair| pair[1].clone());
+    words
+        .first()
+        .filter(|first| !KEYWORDS.contains(&first.as_str()))
+        .cloned()
+        .into_iter()
+        .chain(after_keyword)
+        .collect()
 }

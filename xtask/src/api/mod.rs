@@ -1,47 +1,60 @@
-//! `api`: the public API of the published libraries, as text: one file for each crate, one line for each thing that a user can name.
+//! The public API of the published libraries, as text: one file for each crate, one line for each thing that users can name.
 //!
-//! Libraries that only other libraries of the workspace use have no file. The text is read from the sources. It shows what is reached from the root of the crate, under the shortest path, through re-exports.
-//! Items that a macro of the crate makes are shown as the call of the macro. What a trait implementation of another crate's type, or a blanket implementation in
-//! another crate, gives is not shown. `tidy` fails when the files are not those of the sources; `record` ties them to the changelog.
+//! The text is read from the sources: public items where they are defined, and re-exports. Items that a macro of the crate
+//! makes are shown as the call of the macro. `tidy` fails if the files differ from the sources; `record` ties them to
+//! the changelog.
 
 mod lines;
 mod record;
+mod scopes;
 mod text;
-mod tree;
-mod walk;
 
-use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
 use anyhow::Context as _;
-use syn::Item;
 
 use crate::files::{self, API, Sources};
+use crate::finding::Finding;
 use crate::layers::is_internal;
-use crate::survey::{Module, Parsed};
-use crate::workspace::{Package, Workspace};
-use tree::{Place, Target, Tree};
-use walk::Reached;
+use crate::syntax::Parsed;
+use crate::workspace::Workspace;
+pub(crate) use lines::{Kind, Line};
 
 /// How many differing lines of a crate are shown.
 const MOST_LINES: usize = 5;
 
-/// A crate's file that is not what the sources say.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Stale {
-    pub(crate) file: PathBuf,
-    pub(crate) line: usize,
-    pub(crate) message: String,
+/// The lines of each published library, by the name of its package.
+pub(crate) struct Snapshot(pub(crate) BTreeMap<String, BTreeSet<Line>>);
+
+impl Snapshot {
+    pub(crate) fn of(workspace: &Workspace, parsed: &Parsed) -> Self {
+        let published = workspace
+            .packages
+            .iter()
+            .filter(|package| package.is_published() && package.is_library() && !is_internal(&package.name));
+        let lines = published.map(|package| {
+            let crate_ = package.name.replace('-', "_");
+            (package.name.clone(), lines::of_crate(&crate_, parsed.of(package)))
+        });
+        Self(lines.collect())
+    }
+
+    /// Returns the name and the text of each file.
+    fn files(&self) -> impl Iterator<Item = (String, String)> {
+        self.0
+            .iter()
+            .map(|(name, lines)| (format!("{name}.txt"), lines.iter().map(|line| format!("{line}\n")).collect()))
+    }
 }
 
-/// Writes the files anew. Refuses a changed API while the changelog says nothing new.
+/// Writes the files again. Refuses a changed API while the changelog says nothing new.
 pub(crate) fn run() -> anyhow::Result<bool> {
     let workspace = Workspace::load()?;
     let sources = Sources::load(&workspace)?;
-    let snapshot = snapshot(&workspace, &Parsed::load(&workspace, &sources)?);
+    let snapshot = Snapshot::of(&workspace, &Parsed::load(&workspace, &sources)?);
     let folder = workspace.workspace_root.join(API);
-    let texts = || snapshot.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-    let record = match record::next(&folder, texts(), sources.text(record::CHANGELOG)) {
+    let record = match record::next(&folder, snapshot.files(), sources.text(record::CHANGELOG)) {
         Ok(record) => record,
         Err(refusal) => {
             println!("api: {refusal}");
@@ -50,138 +63,68 @@ pub(crate) fn run() -> anyhow::Result<bool> {
     };
     std::fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
     for file in files::below(&folder, &["txt"])? {
-        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        if !snapshot.iter().any(|(own, _)| *own == name) {
-            std::fs::remove_file(&file).with_context(|| format!("cannot remove {}", file.display()))?;
-        }
+        std::fs::remove_file(&file).with_context(|| format!("cannot remove {}", file.display()))?;
     }
-    for (name, text) in &snapshot {
-        let file = folder.join(format!("{name}.txt"));
+    for (name, text) in snapshot.files().chain([(record::FILE.to_owned(), record)]) {
+        let file = folder.join(name);
         std::fs::write(&file, text).with_context(|| format!("cannot write {}", file.display()))?;
     }
-    std::fs::write(folder.join(record::FILE), record).context("cannot write the record")?;
-    let lines: usize = snapshot.iter().map(|(_, text)| text.lines().count()).sum();
-    println!("api: {} crates, {lines} lines", snapshot.len());
+    let items = |lines: &BTreeSet<Line>| lines.iter().filter(|line| line.kind == Kind::Item).count();
+    for (name, lines) in &snapshot.0 {
+        println!("{name:<28} {:>6} public items", items(lines));
+    }
+    println!("api: {} crates, {} public items", snapshot.0.len(), snapshot.0.values().map(items).sum::<usize>());
     Ok(true)
 }
 
-/// The files that are not what the sources say, with the first differing lines.
-pub(crate) fn check(workspace: &Workspace, parsed: &Parsed) -> anyhow::Result<Vec<Stale>> {
-    let snapshot = snapshot(workspace, parsed);
-    let mut stale = Vec::new();
+/// Returns the files that are not what the sources say, with the first differing lines.
+pub(crate) fn check(workspace: &Workspace, snapshot: &Snapshot) -> anyhow::Result<Vec<Finding>> {
     let folder = workspace.workspace_root.join(API);
-    for (name, text) in &snapshot {
-        let file = Path::new(API).join(format!("{name}.txt"));
+    let mut findings = Vec::new();
+    for (name, text) in snapshot.files() {
+        let file = Path::new(API).join(name);
         let stored = std::fs::read_to_string(workspace.workspace_root.join(&file)).unwrap_or_default();
-        let found = differences(&stored, text);
+        let found = differences(&stored, &text);
         let left = found.len().saturating_sub(MOST_LINES);
-        for (line, message) in found.into_iter().take(MOST_LINES) {
-            stale.push(Stale { file: file.clone(), line, message });
-        }
-        if left > 0 {
-            stale.push(Stale { file, line: 1, message: format!("and {left} lines more") });
-        }
+        let rest = (left > 0).then(|| (1, format!("and {left} more lines")));
+        let shown = found.into_iter().take(MOST_LINES).chain(rest);
+        findings.extend(shown.map(|(line, message)| Finding::new(&file, line, message)));
     }
     for file in files::below(&folder, &["txt"])? {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        if !snapshot.iter().any(|(own, _)| *own == name) {
-            let file = workspace.relative(&file).to_path_buf();
-            stale.push(Stale {
-                file,
-                line: 1,
-                message: "it is of no published library: run `cargo xtask api`".to_owned(),
-            });
+        if !snapshot.0.contains_key(&name) {
+            findings.push(Finding::new(&file, 1, "no published library has this name: run `cargo xtask api`"));
         }
     }
-    let texts = snapshot.iter().map(|(name, text)| (name.as_str(), text.as_str()));
-    if stale.is_empty()
-        && let Err(message) = record::check(&folder, texts)
+    if findings.is_empty()
+        && let Err(message) = record::check(&folder, snapshot.files())
     {
-        stale.push(Stale { file: Path::new(API).join(record::FILE), line: 1, message });
+        findings.push(Finding::new(Path::new(API).join(record::FILE), 1, message));
     }
-    Ok(stale)
+    Ok(findings)
 }
 
-/// The lines in which a stored file differs, in order.
+/// Returns the lines in which a stored file differs, in order.
 fn differences(stored: &str, text: &str) -> Vec<(usize, String)> {
     let (old, new): (BTreeSet<&str>, BTreeSet<&str>) = (stored.lines().collect(), text.lines().collect());
     let lost = stored.lines().enumerate().filter(|(_, line)| !new.contains(line));
-    let lost = lost.map(|(index, line)| (index + 1, line, format!("the public API no longer has `{line}`")));
+    let lost = lost.map(|(index, line)| (line, index + 1, "no longer has"));
     let added = text.lines().enumerate().filter(|(_, line)| !old.contains(line));
-    let added = added.map(|(index, line)| (index + 1, line, format!("the public API also has `{line}`")));
-    let mut all: Vec<(usize, &str, String)> = lost.chain(added).collect();
-    all.sort_by(|a, b| a.1.cmp(b.1));
-    let advice = ": say so in CHANGELOG.md and run `cargo xtask api`";
-    all.into_iter().map(|(index, _, message)| (index, message + advice)).collect()
-}
-
-/// The name and the text of each published library.
-fn snapshot(workspace: &Workspace, parsed: &Parsed) -> Vec<(String, String)> {
-    let is_shown = |package: &&Package| package.is_published() && package.is_library() && !is_internal(&package.name);
-    let published = workspace.packages.iter().filter(is_shown);
-    let text = |package: &Package| of_modules(&package.name.replace('-', "_"), parsed.of(package));
-    let mut texts: Vec<(String, String)> = published.map(|package| (package.name.clone(), text(package))).collect();
-    texts.sort();
-    texts
-}
-
-/// The public API of a crate, sorted, with a line for each part.
-fn of_modules(crate_: &str, modules: &[Module]) -> String {
-    let tree = Tree::new(modules);
-    let reached = walk::reach(&tree, crate_);
-    let mut lines = BTreeSet::new();
-    for (place, shown) in &reached.items {
-        let Some(first) = shown.first() else { continue };
-        let marks = marked(&first.marks, &lines::marks(tree.item(place)));
-        for (index, (suffix, text)) in lines::of(tree.item(place)).into_iter().enumerate() {
-            let marks = if index == 0 { marks.as_str() } else { "" };
-            lines.insert(format!("{}{suffix}: {marks}{text}", first.path));
-        }
-        for other in shown.iter().skip(1) {
-            lines.insert(format!("{}: {}use {}", other.path, marked(&other.marks, &[]), first.path));
-        }
-    }
-    for (shown, path) in &reached.foreign {
-        lines.insert(format!("{}: {}use {path}", shown.path, marked(&shown.marks, &[])));
-    }
-    for (module, items) in tree.scopes() {
-        for item in items {
-            if let Item::Impl(block) = item
-                && let Some(owner) = owner(&tree, &reached, module, block)
-            {
-                lines
-                    .extend(lines::of_impl(block).into_iter().map(|(suffix, text)| format!("{owner}{suffix}: {text}")));
-            }
-        }
-    }
-    lines.into_iter().map(|line| line + "\n").collect()
-}
-
-/// Attributes on the way to an item and its own, each once, before the text of a line.
-fn marked(above: &[String], own: &[String]) -> String {
-    let all: BTreeSet<&String> = above.iter().chain(own).collect();
-    all.into_iter().map(|mark| format!("{mark} ")).collect()
-}
-
-/// The path of the item that an `impl` block belongs to: that of its type, or for a type of another crate that of the trait.
-fn owner(tree: &Tree<'_>, reached: &Reached, module: &tree::Path, block: &syn::ItemImpl) -> Option<String> {
-    let shown = |place: &Place| Some(reached.items.get(place)?.first()?.path.clone());
-    let place = |path: &syn::Path| {
-        let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
-        tree.find(module, &names).into_iter().find_map(|target| match target {
-            Target::Item(place) => Some(place),
-            _ => None,
-        })
+    let added = added.map(|(index, line)| (line, index + 1, "also has"));
+    let mut all: Vec<(&str, usize, &str)> = lost.chain(added).collect();
+    all.sort_by_key(|(line, ..)| *line);
+    let message = |(line, index, verb)| {
+        (index, format!("the public API {verb} `{line}`: say so in CHANGELOG.md and run `cargo xtask api`"))
     };
-    let own_trait = block.trait_.as_ref().and_then(|(path, _)| place(path));
-    match &*block.self_ty {
-        syn::Type::Path(ty) => match place(&ty.path) {
-            Some(place) => shown(&place),
-            None => shown(&own_trait?),
-        },
-        _ => shown(&own_trait?),
-    }
+    all.into_iter().map(message).collect()
 }
 
 #[cfg(test)]
 mod tests;
+
+/// The lines of a crate of one file.
+#[cfg(test)]
+pub(crate) fn lines_of(crate_: &str, text: &str) -> BTreeSet<Line> {
+    let syntax = syn::parse_file(text).expect("a file");
+    lines::of_crate(crate_, &[crate::syntax::Module { path: Vec::new(), syntax }])
+}

@@ -1,8 +1,8 @@
 //! The record that ties the files to the changelog.
 //!
 //! It holds a digest of the files and one of the section *Unreleased* of the changelog as it was when they were written. Files that differ from
-//! their digest were not written by `cargo xtask api`, which writes changed files only when that section has changed, too. So the rule needs no
-//! history of commits.
+//! their digest were not written by `cargo xtask api`, which writes changed files only if that section has changed
+//! as well. So the rule needs no history of commits.
 
 use std::path::Path;
 
@@ -16,24 +16,24 @@ pub(super) const CHANGELOG: &str = "CHANGELOG.md";
 /// The heading of the section that a change must add to, perhaps as a link.
 const SECTION: &str = "Unreleased";
 
-/// What the record says.
+/// The digests in the record.
 #[derive(Debug, PartialEq, Eq)]
 struct Record {
     api: String,
     changelog: String,
 }
 
-/// The record to write beside these files, or why they must not be written.
-pub(super) fn next<'a>(
+/// Returns the record to write next to these files, or why they must not be written.
+pub(super) fn next(
     folder: &Path,
-    files: impl Iterator<Item = (&'a str, &'a str)>,
+    files: impl Iterator<Item = (String, String)>,
     changelog: &str,
 ) -> Result<String, String> {
     decide(&std::fs::read_to_string(folder.join(FILE)).unwrap_or_default(), &digest_of_files(files), changelog)
 }
 
 /// Fails when the files were not written together with the record.
-pub(super) fn check<'a>(folder: &Path, files: impl Iterator<Item = (&'a str, &'a str)>) -> Result<(), String> {
+pub(super) fn check(folder: &Path, files: impl Iterator<Item = (String, String)>) -> Result<(), String> {
     let stored = read(&std::fs::read_to_string(folder.join(FILE)).unwrap_or_default());
     match stored.is_some_and(|record| record.api == digest_of_files(files)) {
         true => Ok(()),
@@ -44,7 +44,7 @@ pub(super) fn check<'a>(folder: &Path, files: impl Iterator<Item = (&'a str, &'a
 fn decide(stored: &str, api: &str, changelog: &str) -> Result<String, String> {
     let section = digest(unreleased(changelog));
     match read(stored) {
-        // Nothing has changed, and the changelog counts from the last change.
+        // Nothing has changed: the next change is compared with the section as it is stored.
         Some(record) if record.api == api => Ok(stored.to_owned()),
         Some(record) if record.changelog == section => Err(format!(
             "the public API has changed and the section {SECTION} of {CHANGELOG} has not: say there what users must know"
@@ -63,7 +63,7 @@ fn unreleased(changelog: &str) -> &str {
     changelog.split("\n## ").find(|section| section.trim_start_matches('[').starts_with(SECTION)).unwrap_or_default()
 }
 
-fn digest_of_files<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> String {
+fn digest_of_files(files: impl Iterator<Item = (String, String)>) -> String {
     digest(&files.map(|(name, text)| format!("{name}\n{text}\n")).collect::<String>())
 }
 
@@ -83,7 +83,7 @@ mod tests {
         assert_eq!(decide(&first, "one", changelog), Ok(first.clone()));
         let refusal = decide(&first, "two", changelog).expect_err("no new line");
         assert!(refusal.contains("Unreleased"), "{refusal}");
-        // Neither an older section nor the text above the section counts.
+        // A change of an older section, or of the text above the section, is not enough.
         for other in [changelog.replace("- b", "- c"), changelog.replace("# Changelog", "# Changes")] {
             decide(&first, "two", &other).expect_err("the section is the same");
         }
@@ -105,7 +105,7 @@ mod tests {
     fn files_that_were_changed_by_hand_are_noticed() {
         let folder = std::env::temp_dir().join(format!("pleach-api-record-{}", std::process::id()));
         std::fs::create_dir_all(&folder).expect("a folder");
-        let files = |text| [("a", text)].into_iter();
+        let files = |text: &str| [("a".to_owned(), text.to_owned())].into_iter();
         check(&folder, files("fn a()")).expect_err("there is no record");
         let record = next(&folder, files("fn a()"), "# C\n## [Unreleased]\n").expect("the first record");
         std::fs::write(folder.join(FILE), record).expect("a file");

@@ -1,8 +1,8 @@
-//! The anchors of a page: those of its headings, as GitHub and mdBook make them, and those that it sets itself.
+//! The anchors of a page: its headings, as GitHub and mdBook name them, and anchors that the page sets itself.
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::page::prose;
+use crate::files::prose;
 
 /// Returns the anchors of a page.
 pub(super) fn of(text: &str) -> BTreeSet<String> {

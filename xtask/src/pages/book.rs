@@ -10,10 +10,10 @@ use crate::cargo::succeeds;
 use crate::files::below;
 use crate::workspace::Workspace;
 
-/// Where files that are no pages of the book are shown.
+/// The place where files outside the book are shown.
 const REPOSITORY: &str = "https://github.com/pleach/pleach/tree/main/";
 
-/// What the book is made of.
+/// The extensions of files that make up the book.
 const EXTENSIONS: &[&str] = &["md", "svg", "toml"];
 
 /// Builds the book in the target folder, with the program `mdbook`; true when mdBook has no complaint.

@@ -1,16 +1,16 @@
-//! Excerpts: a block of code under `<!-- from PATH -->` is in that file, line for line. Blanks around lines do not count.
+//! Excerpts: a block of code under `<!-- from PATH -->` is in that file, line for line. Blanks around lines are ignored.
 
 use std::path::Path;
 
-use super::page::Fault;
 use crate::files::Sources;
+use crate::finding::Finding;
 
-pub(super) fn check(sources: &Sources, pages: &[(&Path, &str)]) -> Vec<Fault> {
+pub(super) fn check(sources: &Sources, pages: &[(&Path, &str)]) -> Vec<Finding> {
     let find = |path: &str| sources.find(path);
     pages.iter().flat_map(|(file, text)| faults(file, text, find)).collect()
 }
 
-fn faults<'a>(file: &Path, text: &str, find: impl Fn(&str) -> Option<&'a str>) -> Vec<Fault> {
+fn faults<'a>(file: &Path, text: &str, find: impl Fn(&str) -> Option<&'a str>) -> Vec<Finding> {
     let mut faults = Vec::new();
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     for (index, line) in lines.iter().enumerate() {
@@ -28,7 +28,7 @@ fn faults<'a>(file: &Path, text: &str, find: impl Fn(&str) -> Option<&'a str>) -
                 format!("the excerpt is not in `{path}`: copy it again")
             }
         };
-        faults.push(Fault { file: file.to_path_buf(), line: index + 1, message });
+        faults.push(Finding::new(file, index + 1, message));
     }
     faults
 }

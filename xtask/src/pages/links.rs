@@ -4,15 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
 
 use super::anchors;
-use super::page::{Fault, prose};
+use crate::files::prose;
+use crate::finding::Finding;
 
-pub(super) fn check(root: &Path, pages: &[(&Path, &str)]) -> Vec<Fault> {
+pub(super) fn check(root: &Path, pages: &[(&Path, &str)]) -> Vec<Finding> {
     let known: BTreeMap<&Path, BTreeSet<String>> =
         pages.iter().map(|(file, text)| (*file, anchors::of(text))).collect();
     let of_page = |(file, text): &(&Path, &str)| {
         let found = prose(text).flat_map(|(line, text)| targets(text).map(move |target| (line, target)));
         let dead = found.filter_map(|(line, target)| Some((line, dead(root, file, target, &known)?)));
-        dead.map(|(line, message)| Fault { file: file.to_path_buf(), line, message }).collect::<Vec<_>>()
+        dead.map(|(line, message)| Finding::new(*file, line, message)).collect::<Vec<_>>()
     };
     pages.iter().flat_map(of_page).collect()
 }

@@ -1,25 +1,24 @@
-//! The pages of the documentation: links that lead somewhere, a table of contents with all of them, excerpts that are those of
-//! the sources, and the book that mdBook makes of them.
+//! The pages of the documentation: links that lead somewhere, a table of contents with all of them, excerpts that match the
+//! sources, and the book that mdBook makes of them.
 
 mod anchors;
 mod book;
 mod excerpts;
 mod links;
-mod page;
 mod summary;
 
 use std::path::{Path, PathBuf};
 
 use crate::files::Sources;
+use crate::finding::Finding;
 use crate::workspace::Workspace;
 
 pub(crate) use book::build;
-use page::Fault;
 
-/// The pages at the root that are checked beside those of `docs`.
+/// The pages at the root that are checked together with the pages of `docs`.
 const ABOVE: &[&str] = &["README.md", "CHANGELOG.md", "CONTRIBUTING.md"];
 
-/// Prints every fault; true when there is none.
+/// Prints every fault; returns true if there is none.
 pub(crate) fn check() -> anyhow::Result<bool> {
     let workspace = Workspace::load()?;
     let sources = Sources::load(&workspace)?;
@@ -27,7 +26,7 @@ pub(crate) fn check() -> anyhow::Result<bool> {
     let mut faults = links::check(&workspace.workspace_root, &pages);
     faults.extend(summary::check(&pages));
     faults.extend(excerpts::check(&sources, &pages));
-    for Fault { file, line, message } in &faults {
+    for Finding { file, line, message } in &faults {
         println!("{}:{line}: {message}", file.display());
     }
     println!("pages: {} pages, {} faults", pages.len(), faults.len());

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::links::{normal, targets};
-use super::page::{Fault, prose};
+use crate::files::prose;
+use crate::finding::Finding;
 
 const SUMMARY: &str = "docs/SUMMARY.md";
 
-pub(super) fn check(pages: &[(&Path, &str)]) -> Vec<Fault> {
-    let fault = |line, message| Fault { file: SUMMARY.into(), line, message };
+pub(super) fn check(pages: &[(&Path, &str)]) -> Vec<Finding> {
+    let fault = |line, message| Finding::new(SUMMARY, line, message);
     let Some((_, summary)) = pages.iter().find(|(file, _)| *file == Path::new(SUMMARY)) else {
         return vec![fault(1, "it does not exist".to_owned())];
     };

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::Context as _;
 
-use crate::debian::is_root;
+use crate::tools::is_root;
 
 /// Accounts without privileges, best first.
 const CANDIDATES: [&str; 2] = ["postgres", "nobody"];

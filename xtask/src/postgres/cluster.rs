@@ -114,7 +114,7 @@ impl Cluster {
         &self.programs
     }
 
-    /// Whether the server that answers on our port is ours.
+    /// Returns true if the server that answers on our port is ours.
     pub(super) fn answers(&self) -> bool {
         self.query("postgres", "show cluster_name").is_ok_and(|name| name == self.token)
     }

@@ -70,7 +70,7 @@ fn up() -> anyhow::Result<()> {
             println!("{}", state.url);
             return Ok(());
         }
-        // Stopped behind our back, by a reboot for instance: take its remains away.
+        // Something else has stopped it, for example a reboot: remove its remains.
         cluster.stop_and_remove()?;
         State::forget(&target)?;
     }

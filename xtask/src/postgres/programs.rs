@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 
-use crate::debian;
+use crate::tools;
 
 /// Where Debian and Ubuntu keep one folder per server version.
 const DEBIAN_FOLDER: &str = "/usr/lib/postgresql";
 
-/// What a private server needs, all from one folder so that versions agree.
+/// The programs that a private server needs, all from one folder so that versions agree.
 const NEEDED: [&str; 4] = ["postgres", "initdb", "pg_ctl", "psql"];
 
 /// A folder that holds all server programs.
@@ -39,14 +39,14 @@ impl Programs {
         if let Some(found) = Self::find() {
             return Ok(found);
         }
-        if !debian::can_install() {
+        if !tools::can_install() {
             bail!("no Postgres server programs on this machine");
         }
-        debian::install(&["postgresql"])?;
+        tools::install(&["postgresql"])?;
         Self::find().context("the package `postgresql` brought no server programs")
     }
 
-    /// The folder of the `postgres` on `PATH`, else the newest of Debian's folders.
+    /// The folder of the `postgres` on `PATH`, otherwise the newest of Debian's folders.
     fn find() -> Option<Self> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path)

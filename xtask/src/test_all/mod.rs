@@ -11,9 +11,10 @@ mod steps;
 use std::time::Instant;
 
 use crate::report::{Outcome, StepReport, table, total};
+use crate::tools::Need;
 use crate::workspace::Workspace;
 use options::Options;
-use shared::{Need, Run};
+use shared::Run;
 use skips::{Allowed, Skip};
 use steps::{STEPS, Step};
 
@@ -120,7 +121,7 @@ mod tests {
     fn the_page_names_only_steps_and_rows_that_there_are() {
         let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root");
         let allowed = Allowed::load(root).expect("the page");
-        let names: Vec<&str> = step_names().into_iter().chain(Need::ALL.map(Need::row)).collect();
+        let names: Vec<&str> = step_names().into_iter().chain(Need::ALL.map(|need| need.describe().row)).collect();
         let unknown: Vec<&str> =
             allowed.names().filter(|name| !name.contains(['_', '/']) && !names.contains(name)).collect();
         assert_eq!(unknown, [] as [&str; 0]);

@@ -1,6 +1,6 @@
-//! What may be skipped in CI: what a table of `docs/testing.md` names with a reason, and nothing else.
+//! Skipped checks: in CI, only those that a table of `docs/testing.md` names with a reason are accepted.
 //!
-//! A check that never runs is no check, and no one reads the table of a green CI run.
+//! A check that never runs checks nothing, and no one reads the table of a green CI run.
 
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ pub(super) struct Allowed {
 #[derive(Debug)]
 struct Row {
     name: String,
-    /// What the reason says, so that a failure of another kind is none of this row.
+    /// Words that the reason contains, so that the row does not excuse a failure of another kind.
     words: String,
 }
 
@@ -65,7 +65,7 @@ impl Allowed {
         self.rows.iter().map(|row| row.name.as_str())
     }
 
-    /// Whether a row names it, and gives this reason.
+    /// Returns true if a row names it with this reason.
     pub(super) fn has(&self, skip: &Skip) -> bool {
         let is_named = |name: &str| {
             let is_place = name.contains('/') && skip.name.contains(name);

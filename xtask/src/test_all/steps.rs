@@ -1,4 +1,4 @@
-//! The steps of `test-all`, as a table, and what each of them runs.
+//! The steps of `test-all`, as a table, and the function of each.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 
-use super::shared::{Need, Run};
-use crate::browser::UI_VARIABLE;
+use super::shared::Run;
 use crate::cargo::{cargo, counted, succeeds};
 use crate::conformance::{self, Build};
 use crate::report::{Counts, Outcome};
+use crate::tools::{self, Need, UI_VARIABLE};
 use crate::workspace::Package;
 use crate::{docs, lint, tidy, yanked};
 
@@ -52,12 +52,14 @@ pub(super) const STEPS: &[Step] = &[
     step("order", "the scenarios with serde_json's preserve_order", |run| {
         tested(conformance::play(&run.workspace, Build::PreserveOrder, Vec::new(), &[]))
     }),
-    step("outside", "a user's package beside the facade with all its features", |run| {
+    step("outside", "a user's package that depends on the facade with all its features", |run| {
         tested(counted(&mut outside(run)?))
     }),
     Step {
         needs: &[Need::Mdbook],
-        ..step("docs", "no page has a dead link, and rustdoc finds nothing", |run| plain(docs::check(run.mdbook())))
+        ..step("docs", "no page has a dead link, and rustdoc finds nothing", |run| {
+            plain(docs::check(run.program(Need::Mdbook)))
+        })
     },
     step("package", "the libraries can be packaged", package),
     step("smoke", "the main example runs to its end", smoke),
@@ -67,7 +69,7 @@ const fn step(name: &'static str, about: &'static str, run: fn(&Run) -> anyhow::
     Step { name, about, needs: &[], run }
 }
 
-/// The outcome of a step that counts no tests.
+/// The outcome of a step without tests.
 fn plain(ok: anyhow::Result<bool>) -> anyhow::Result<Outcome> {
     tested(ok.map(|ok| (ok, Counts::default())))
 }
@@ -88,13 +90,13 @@ fn test(run: &Run) -> anyhow::Result<Outcome> {
 
 /// Tests pages in a browser, one after the other: a browser takes a core and much memory.
 fn browser(run: &Run) -> anyhow::Result<Outcome> {
-    if let Some(reason) = run.lacks_browser() {
-        return Ok(Outcome::Skipped(reason));
+    if run.program(Need::Browser).is_none() {
+        return Ok(Outcome::Skipped("there is no Chromium, see the row `chromium`".to_owned()));
     }
     let mut command = cargo(["test", "--workspace", "--all-features", "--test", BROWSER_TESTS]);
     command.args(["--no-fail-fast", "--", "--test-threads=1"]);
     command.envs(run.environment());
-    match run.adk().map(crate::browser::adk_ui) {
+    match run.program(Need::Adk).map(tools::adk_ui) {
         Some(Ok(folder)) => drop(command.env(UI_VARIABLE, folder)),
         Some(Err(error)) => println!("google-adk's UI is not tested: {error:#}"),
         None => println!("google-adk's UI is not tested: there is no google-adk"),
@@ -120,25 +122,29 @@ fn features(run: &Run) -> anyhow::Result<Outcome> {
     tested(Ok((true, counts)))
 }
 
-/// Every set of the features that have a meaning of their own, then each feature that only
-/// combines others (`default`, `full`) by itself, and each only once: `dev` turns on `server`. Providers of models meet the other features only in the facade's list of
-/// names, and MCP, OpenAPI, OpenTelemetry, the server and the testkit meet none of them: their sets are not combined with those of the others.
+/// Parts by which features belong to groups that meet no other feature: their sets are not combined with those of others.
+const APART: &[&[&str]] = &[
+    &["dep:pleach-model-http"],
+    &["dep:pleach-mcp"],
+    &["dep:pleach-openapi"],
+    &["dep:pleach-otel"],
+    &["dep:pleach-server", "pleach-server/dev", "pleach-server/inspect"],
+    &["dep:pleach-testing"],
+];
+
+/// Returns every set of the features that have a meaning of their own, then each feature that only combines others
+/// (`default`, `full`) by itself. Each set occurs once: `dev` turns on `server`.
 fn combinations(facade: &Package) -> Vec<Vec<&str>> {
     let (bundles, own): (Vec<&str>, Vec<&str>) =
         facade.features.keys().map(String::as_str).partition(|name| is_bundle(facade, name));
-    let has = |name: &str, dependency: &str| facade.features[name].iter().any(|part| part == dependency);
-    let (providers, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| has(name, "dep:pleach-model-http"));
-    let (mcp, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| has(name, "dep:pleach-mcp"));
-    let (openapi, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| has(name, "dep:pleach-openapi"));
-    let (otel, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| has(name, "dep:pleach-otel"));
-    let (testkit, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| has(name, "dep:pleach-testing"));
-    let of_server = ["dep:pleach-server", "pleach-server/dev", "pleach-server/inspect"];
-    let is_server = |name: &&str| of_server.iter().any(|part| has(name, part));
-    let (server, own): (Vec<&str>, Vec<&str>) = own.into_iter().partition(is_server);
-    let mut sets = subsets(&own);
-    for apart in [providers, mcp, openapi, otel, server, testkit] {
-        sets.extend(subsets(&apart).into_iter().filter(|set| !set.is_empty()));
+    let is_of = |name: &str, parts: &[&str]| facade.features[name].iter().any(|part| parts.contains(&part.as_str()));
+    let (mut rest, mut sets) = (own, Vec::new());
+    for parts in APART {
+        let (group, others) = rest.into_iter().partition::<Vec<&str>, _>(|name| is_of(name, parts));
+        sets.extend(subsets(&group).into_iter().filter(|set| !set.is_empty()));
+        rest = others;
     }
+    sets.splice(0..0, subsets(&rest));
     sets.extend(bundles.into_iter().map(|bundle| vec![bundle]));
     let mut seen = HashSet::new();
     sets.retain(|set| seen.insert(turned_on(facade, set)));
@@ -160,7 +166,7 @@ fn turned_on<'a>(facade: &'a Package, set: &[&'a str]) -> BTreeSet<&'a str> {
     all
 }
 
-/// Whether a feature only combines others.
+/// Returns true if a feature only combines others.
 fn is_bundle(facade: &Package, feature: &str) -> bool {
     let parts = &facade.features[feature];
     feature == "default" || (!parts.is_empty() && parts.iter().all(|part| facade.features.contains_key(part)))
@@ -179,7 +185,7 @@ fn subsets<'a>(features: &[&'a str]) -> Vec<Vec<&'a str>> {
 /// Checks licences, sources and duplicates with cargo-deny, and that no version was taken back.
 fn deny(run: &Run) -> anyhow::Result<Outcome> {
     let not_yanked = yanked::check(&run.workspace)?;
-    let Some(program) = run.cargo_deny() else {
+    let Some(program) = run.program(Need::CargoDeny) else {
         return if not_yanked { Ok(Outcome::Skipped(no_cargo_deny())) } else { plain(Ok(false)) };
     };
     let clean = succeeds(Command::new(program).args(["check", "bans", "licenses", "sources"]))?;
@@ -188,7 +194,7 @@ fn deny(run: &Run) -> anyhow::Result<Outcome> {
 
 /// Checks for known faults with cargo-deny. Without a way to their database they are those that were fetched last.
 fn advisories(run: &Run) -> anyhow::Result<Outcome> {
-    let Some(program) = run.cargo_deny() else {
+    let Some(program) = run.program(Need::CargoDeny) else {
         return Ok(Outcome::Skipped(no_cargo_deny()));
     };
     let fetched = Command::new(program).args(["fetch", "db"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -203,16 +209,16 @@ fn advisories(run: &Run) -> anyhow::Result<Outcome> {
 }
 
 fn no_cargo_deny() -> String {
-    format!("there is no cargo-deny, see the row `{}`", Need::CargoDeny.row())
+    "there is no cargo-deny, see the row `cargo-deny`".to_owned()
 }
 
-/// Whether cargo-deny has fetched advisories before.
+/// Returns true if cargo-deny has fetched advisories before.
 fn has_advisories() -> bool {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(std::env::home_dir()?.join(".cargo")));
     home.is_some_and(|home| has_database(&home.join("advisory-dbs")))
 }
 
-/// Whether a folder holds a repository; a failed fetch leaves a lock file.
+/// Returns true if a folder holds a repository; a failed fetch leaves a lock file.
 fn has_database(folder: &Path) -> bool {
     let mut entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.any(|entry| entry.path().join(".git").exists() || entry.path().join("HEAD").exists())
@@ -267,17 +273,6 @@ fn empty(folder: &Path) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_lock_alone_is_no_database_of_advisories() {
-        let folder = std::env::temp_dir().join(format!("pleach-advisories-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).expect("a folder");
-        std::fs::write(folder.join("db.lock"), "").expect("a file");
-        assert!(!has_database(&folder) && !has_database(&folder.join("absent")));
-        std::fs::create_dir_all(folder.join("advisory-db-1/.git")).expect("a folder");
-        assert!(has_database(&folder));
-        std::fs::remove_dir_all(folder).expect("it is there");
-    }
 
     #[test]
     fn feature_sets_are_all_subsets_that_differ() {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::finding::Finding;
 use crate::files::{code_lines, is_unit_tests};
+use crate::finding::Finding;
 
 /// The heading of the section.
 const HEADING: &str = "# Cancel safety";

@@ -1,7 +1,7 @@
 //! Dependencies between the crates of the workspace, against the layer table.
 
-use super::finding::Finding;
 use crate::files::read;
+use crate::finding::Finding;
 use crate::layers::{LAYERS, Role, Row, TESTKIT, row};
 use crate::workspace::{Dependency, Package, Workspace};
 
@@ -45,7 +45,7 @@ fn forbidden(row: &Row, dependency: &Dependency) -> Option<String> {
             )
         });
     }
-    (!row.may_use.contains(&used)).then(|| {
+    (!row.may_use.iter().any(|name| name == used)).then(|| {
         format!(
             "`{}` (layer {}) may not depend on `{used}`: not in its row of xtask/src/layers.rs",
             row.name, row.layer
@@ -102,12 +102,5 @@ mod tests {
         assert_eq!(edge("pleach-runner", "pleach-session-inmemory", "dev"), None);
         assert!(edge("pleach-session", "pleach-runner", "dev").is_some());
         assert!(edge("pleach-session", "pleach-testkit", "normal").is_some());
-    }
-
-    #[test]
-    fn the_line_of_a_dependency_is_its_own() {
-        let manifest = "[dependencies]\npleach-core-x = 1\npleach-core = 1\n";
-        assert_eq!(line_of(manifest, "pleach-core"), 3);
-        assert_eq!(line_of(manifest, "absent"), 1);
     }
 }

@@ -1,16 +1,11 @@
 //! The facade exports every type that the signatures of its items name: a user can name what a function takes and returns.
 //!
-//! Types are compared by their names, and only those that a library crate of the workspace defines as public.
+//! Types are compared by their names, and only those that a published library defines.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use syn::visit::{self, Visit};
-use syn::{ImplItem, Item, Signature, TraitItem, UseTree, Visibility};
-
-use super::finding::Finding;
-use crate::layers::is_internal;
-use crate::survey::{Module, Parsed, is_test};
-use crate::workspace::{Package, Workspace};
+use crate::api::{Kind, Line, Snapshot};
+use crate::finding::Finding;
 
 const FACADE: &str = "pleach";
 
@@ -24,222 +19,84 @@ const NOT_NAMED: &[(&str, &str)] = &[
     ("End", "only the builder of workflows reads the end of an edge"),
 ];
 
-/// A crate, as `use` names it, and the name of an item.
-type Export = (String, String);
-
-/// The public types of the libraries: where each is defined, and the types that its public signatures name.
-#[derive(Debug, Default)]
-struct Surface {
-    /// The crate that is read, as `use` names it.
-    crate_: String,
-    defined: BTreeMap<String, std::path::PathBuf>,
-    /// Also of functions, by crate and name.
-    named: BTreeMap<Export, BTreeSet<String>>,
-    /// The items of each module, by the module's name: what `pub use crate::module` exports.
-    modules: BTreeMap<Export, BTreeSet<String>>,
+pub(super) fn check(snapshot: &Snapshot) -> Vec<Finding> {
+    let facade = snapshot.0.get(FACADE).into_iter().flatten();
+    let libraries = || snapshot.0.iter().filter(|(name, _)| *name != FACADE).flat_map(|(_, lines)| lines);
+    missing(facade, libraries().collect())
 }
 
-pub(super) fn check(workspace: &Workspace, parsed: &Parsed) -> Vec<Finding> {
-    let mut surface = Surface::default();
-    let mut exported = BTreeSet::new();
-    let is_shown = |package: &&Package| package.is_published() && !is_internal(&package.name);
-    for package in workspace.packages.iter().filter(is_shown) {
-        surface.crate_ = package.name.replace('-', "_");
-        for module in parsed.of(package) {
-            if package.name == FACADE {
-                module.syntax.items.iter().for_each(|item| exports(item, &mut exported));
-            }
-            surface.read(module);
+fn missing<'a>(facade: impl Iterator<Item = &'a Line>, libraries: Vec<&'a Line>) -> Vec<Finding> {
+    let exported: BTreeSet<(&str, &str)> = facade.filter_map(export).collect();
+    let names: BTreeSet<&str> =
+        libraries.iter().filter(|line| is_exported(line, &exported)).map(|line| &*line.item).collect();
+    let defined: BTreeMap<&str, &Line> =
+        libraries.iter().filter(|line| is_type(line)).map(|line| (&*line.item, *line)).collect();
+    let is_missing = |name: &str| {
+        defined.contains_key(name) && !names.contains(name) && !NOT_NAMED.iter().any(|(other, _)| *other == name)
+    };
+    let mut missing: BTreeMap<&str, &str> = BTreeMap::new();
+    for user in libraries.iter().filter(|line| is_exported(line, &exported)) {
+        for name in named(user).filter(|name| is_missing(name)) {
+            missing.entry(name).or_insert(&user.item);
         }
     }
-    surface.missing(&exported)
+    let finding = |(name, user): (&str, &str)| {
+        let message =
+            format!("the facade exports `{user}`, whose signatures name `{name}`, and does not export `{name}`");
+        Finding::new(format!("api/{}.txt", defined[name].modules[0].replace('_', "-")), 1, message)
+    };
+    missing.into_iter().map(finding).collect()
 }
 
-/// Adds the names that a `pub use` exports.
-fn exports(item: &Item, exported: &mut BTreeSet<Export>) {
-    match item {
-        Item::Use(syn::ItemUse { vis, tree: UseTree::Path(path), .. }) if is_public(vis) => {
-            let mut names = BTreeSet::new();
-            leaves(&path.tree, &mut names);
-            exported.extend(names.into_iter().map(|name| (path.ident.to_string(), name)));
-        }
-        Item::Mod(module) if is_public(&module.vis) => {
-            module.content.iter().flat_map(|(_, items)| items).for_each(|item| exports(item, exported));
-        }
-        _ => {}
-    }
+/// Returns the crate and the name that a re-export of the facade names.
+fn export(line: &Line) -> Option<(&str, &str)> {
+    let (_, path) = line.text.rsplit_once("use ").filter(|_| line.kind == Kind::Use)?;
+    let crate_ = path.split("::").next()?;
+    Some((crate_, path.rsplit("::").next()?))
 }
 
-fn leaves(tree: &UseTree, names: &mut BTreeSet<String>) {
-    match tree {
-        UseTree::Path(path) => leaves(&path.tree, names),
-        UseTree::Group(group) => group.items.iter().for_each(|tree| leaves(tree, names)),
-        UseTree::Name(name) => drop(names.insert(name.ident.to_string())),
-        UseTree::Rename(name) => drop(names.insert(name.ident.to_string())),
-        UseTree::Glob(_) => {}
-    }
+/// Returns true if the facade exports the item, or a public module that holds it.
+fn is_exported(line: &Line, exported: &BTreeSet<(&str, &str)>) -> bool {
+    let Some((crate_, modules)) = line.modules.split_first() else { return false };
+    let mut names = modules.iter().chain([&line.item]);
+    names.any(|name| exported.contains(&(crate_.as_str(), name.as_str())))
 }
 
-impl Surface {
-    fn read(&mut self, module: &Module) {
-        for item in &module.syntax.items {
-            self.item(item, module);
-        }
-    }
-
-    fn item(&mut self, item: &Item, module: &Module) {
-        let mut names = Names::default();
-        let (name, is_type) = match item {
-            Item::Struct(item) if is_public(&item.vis) => {
-                item.fields.iter().filter(|field| is_public(&field.vis)).for_each(|field| names.visit_type(&field.ty));
-                names.visit_generics(&item.generics);
-                (&item.ident, true)
-            }
-            Item::Enum(item) if is_public(&item.vis) => {
-                item.variants.iter().flat_map(|variant| &variant.fields).for_each(|field| names.visit_type(&field.ty));
-                (&item.ident, true)
-            }
-            Item::Type(item) if is_public(&item.vis) => {
-                names.visit_type(&item.ty);
-                (&item.ident, true)
-            }
-            Item::Trait(item) if is_public(&item.vis) => {
-                item.items.iter().for_each(|member| names.member_of_trait(member));
-                (&item.ident, true)
-            }
-            Item::Fn(item) if is_public(&item.vis) => {
-                names.signature(&item.sig);
-                (&item.sig.ident, false)
-            }
-            Item::Impl(block) if block.trait_.is_none() => {
-                let Some(owner) = type_name(&block.self_ty) else { return };
-                block.items.iter().for_each(|member| names.member(member));
-                names.hide(&block.generics);
-                self.named.entry((self.crate_.clone(), owner)).or_default().extend(names.0);
-                return;
-            }
-            Item::Mod(inner) if !is_test(&inner.attrs) => {
-                inner.content.iter().flat_map(|(_, items)| items).for_each(|item| self.item(item, module));
-                return;
-            }
-            _ => return,
-        };
-        let name = name.to_string();
-        self.named.entry((self.crate_.clone(), name.clone())).or_default().extend(names.0);
-        for part in &module.path {
-            self.modules.entry((self.crate_.clone(), part.clone())).or_default().insert(name.clone());
-        }
-        if is_type {
-            self.defined.entry(name).or_insert_with(|| module.file.clone());
-        }
-    }
-
-    /// Returns the types that exported items name and the facade does not export.
-    fn missing(&self, exported: &BTreeSet<Export>) -> Vec<Finding> {
-        // `tool` is a function and a module: an item's name does not export the module.
-        let is_module = |export: &&Export| !self.named.contains_key(*export);
-        let items_of = |export: &Export| {
-            let names = self.modules.get(export).into_iter().flatten();
-            names.map(|name| (export.0.clone(), name.clone())).collect::<Vec<_>>()
-        };
-        let mut exports = exported.clone();
-        exports.extend(exported.iter().filter(is_module).flat_map(items_of));
-        let all: BTreeSet<&String> = exports.iter().map(|(_, name)| name).collect();
-        let is_hidden = |name: &str| NOT_NAMED.iter().any(|(hidden, _)| *hidden == name);
-        let mut missing: BTreeMap<&String, &String> = BTreeMap::new();
-        for user in &exports {
-            for name in self.named.get(user).into_iter().flatten() {
-                if self.defined.contains_key(name) && !all.contains(name) && !is_hidden(name) {
-                    missing.entry(name).or_insert(&user.1);
-                }
-            }
-        }
-        let finding = |(name, user): (&String, &String)| Finding {
-            file: self.defined[name].clone(),
-            line: 1,
-            message: format!(
-                "the facade exports `{user}`, whose signatures name `{name}`, and does not export `{name}`"
-            ),
-        };
-        missing.into_iter().map(finding).collect()
-    }
+fn is_type(line: &Line) -> bool {
+    let kinds = ["struct ", "enum ", "trait ", "type "];
+    let is_head = line.kind == Kind::Item && line.member.is_none();
+    is_head && kinds.iter().any(|kind| line.text.contains(&format!("{kind}{}", line.item)))
 }
 
-/// The names of types in signatures.
-#[derive(Debug, Default)]
-struct Names(BTreeSet<String>);
-
-impl Names {
-    fn signature(&mut self, signature: &Signature) {
-        self.visit_signature(signature);
-        self.hide(&signature.generics);
-    }
-
-    fn member(&mut self, member: &ImplItem) {
-        if let ImplItem::Fn(function) = member
-            && is_public(&function.vis)
-        {
-            self.signature(&function.sig);
-        }
-    }
-
-    fn member_of_trait(&mut self, member: &TraitItem) {
-        match member {
-            TraitItem::Fn(function) => self.signature(&function.sig),
-            TraitItem::Type(item) => item.bounds.iter().for_each(|bound| self.visit_type_param_bound(bound)),
-            _ => {}
-        }
-    }
-
-    /// Removes the names of type parameters.
-    fn hide(&mut self, generics: &syn::Generics) {
-        for parameter in generics.type_params() {
-            self.0.remove(&parameter.ident.to_string());
-        }
-    }
-}
-
-impl Visit<'_> for Names {
-    fn visit_path(&mut self, path: &syn::Path) {
-        if let Some(last) = path.segments.last() {
-            self.0.insert(last.ident.to_string());
-        }
-        visit::visit_path(self, path);
-    }
-}
-
-fn type_name(of: &syn::Type) -> Option<String> {
-    match of {
-        syn::Type::Path(path) => path.path.segments.last().map(|segment| segment.ident.to_string()),
-        _ => None,
-    }
-}
-
-fn is_public(visibility: &Visibility) -> bool {
-    matches!(visibility, Visibility::Public(_))
+/// Returns the names of types in a signature; type parameters are not told apart.
+fn named(line: &Line) -> impl Iterator<Item = &str> {
+    // The trait decides what its implementations name, and the name of a variant is not a type.
+    let is_signature = matches!(line.kind, Kind::Item | Kind::Part);
+    let is_made = line.text.starts_with("made by");
+    let text = line.text.trim_start_matches(|c| c != ']').trim_start_matches(']');
+    let text = if line.text.starts_with("#[") { text } else { &line.text };
+    let text =
+        text.strip_prefix("variant ").map_or(text, |variant| &variant[line.member.as_ref().map_or(0, String::len)..]);
+    let words = text.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.filter(move |word| is_signature && !is_made && word.starts_with(char::is_uppercase))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::lines_of;
 
     #[test]
     fn types_that_signatures_name_are_exported() {
-        let module = |path: &str, text: &str| Module {
-            path: vec![path.to_owned()],
-            file: "a.rs".into(),
-            syntax: syn::parse_file(text).expect("a file"),
-        };
         let check = |text: &str, expected: &[&str]| {
-            let mut surface = Surface { crate_: "a".into(), ..Surface::default() };
-            surface
-                .read(&module("lib", "pub struct Key; pub struct Used; pub enum Kind { A(Inner) } pub struct Inner;"));
-            surface.read(&module("side", "pub fn show(key: &Key) {}"));
-            surface.read(&module("own", text));
-            let facade = syn::parse_file("pub use a::{Top, side}; pub mod m { pub use a::Used as Other; } use c::Key;");
-            let mut exported = BTreeSet::new();
-            facade.expect("a file").items.iter().for_each(|item| exports(item, &mut exported));
-            let missing = surface.missing(&exported);
+            let library = format!(
+                "pub mod side {{ pub fn show(key: &Key) {{}} }}\n\
+                 pub struct Key; pub struct Used; pub enum Kind {{ A(Inner) }} pub struct Inner;\n{text}"
+            );
+            let library = lines_of("a", &library);
+            let facade =
+                lines_of("pleach", "pub use a::{Top, side}; pub mod m { pub use a::Used as Other; } use c::Key;");
+            let missing = missing(facade.iter(), library.iter().collect());
             let names: Vec<&str> = missing.iter().filter_map(|one| one.message.rsplit('`').nth(1)).collect();
             assert_eq!(names, expected, "{text}");
         };
@@ -252,6 +109,6 @@ mod tests {
             "pub struct Top { pub inner: Inner, kind: Kind } impl Clone for Top { fn a(k: Kind) {} }",
             &["Inner", "Key"],
         );
-        check("pub struct Top; impl Top { pub fn with<Kind>(kind: Kind) {} }", &["Key"]);
+        check("pub enum Top { Kind, B(Inner) }", &["Inner", "Key"]);
     }
 }

@@ -1,6 +1,6 @@
-//! Manifests: libraries have what a registry shows of them, and nothing else can be published.
+//! Manifests: libraries have the fields that a registry shows, and nothing else can be published.
 
-use super::finding::Finding;
+use crate::finding::Finding;
 use crate::layers::{Role, row};
 use crate::workspace::{Package, Workspace};
 
@@ -33,28 +33,4 @@ fn faults(package: &Package, is_tooling: bool) -> Vec<String> {
         faults.push(format!("`{name}` is a library and cannot be published: remove `publish`"));
     }
     faults
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn package(publish: serde_json::Value, description: Option<&str>) -> Package {
-        serde_json::from_value(serde_json::json!({
-            "name": "a", "manifest_path": "a/Cargo.toml", "dependencies": [], "targets": [], "features": {},
-            "description": description, "license": "x", "repository": "x", "readme": "x", "keywords": ["x"],
-            "categories": ["x"], "publish": publish,
-        }))
-        .expect("a package")
-    }
-
-    #[test]
-    fn libraries_are_described_and_tools_stay_here() {
-        let (any, none) = (serde_json::Value::Null, serde_json::json!([]));
-        assert_eq!(faults(&package(any.clone(), Some("x")), false), [] as [&str; 0]);
-        assert_eq!(faults(&package(none.clone(), Some("x")), true), [] as [&str; 0]);
-        assert_eq!(faults(&package(any.clone(), None), false), ["`a` has no description: a registry shows it"]);
-        assert_eq!(faults(&package(none, Some("x")), false).len(), 1);
-        assert_eq!(faults(&package(any, Some("x")), true).len(), 1);
-    }
 }

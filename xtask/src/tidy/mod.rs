@@ -1,21 +1,11 @@
 //! `tidy`: the rules of the workspace that no compiler checks.
 //!
-//! Each finding names a file and a line. `edges` compares the dependencies with the layer table, `manifests` reads what a
-//! registry shows, `sources` the source files, `cancel` the documentation of async functions, `cases` and `rules` the tables
-//! of edge cases and of rules, `paths` the paths that documents name; `dialect` counts words, `sizes` the lines of the
-//! lowest crates, `exports` compares the facade with the signatures of what it exports, `circles` finds imports in
-//! circles, `lean` heavy crates in the default build, and `unify` features that would change what a user's own crates do. `api` compares the
-//! snapshot of the public API with the sources.
+//! Each finding names a file and a line. The module of each check says what it reads.
 
-mod api;
+mod builds;
 mod cancel;
-mod cases;
-mod circles;
-mod dialect;
 mod edges;
 mod exports;
-mod finding;
-mod lean;
 mod manifests;
 mod paths;
 mod pins;
@@ -23,33 +13,27 @@ mod rules;
 mod sizes;
 mod sources;
 mod tables;
-mod unify;
 
+use crate::api::{self, Snapshot};
 use crate::files::Sources;
-use crate::survey::Parsed;
+use crate::syntax::Parsed;
 use crate::workspace::Workspace;
-pub(crate) use dialect::{WORDS, count as count_words};
 use pins::Pins;
-pub(crate) use rules::undefined as undefined_rules;
 
-/// Prints every finding; true when there is none.
+/// Prints every finding; returns true if there is none.
 pub(crate) fn run() -> anyhow::Result<bool> {
     let workspace = Workspace::load()?;
     let sources = Sources::load(&workspace)?;
-    let parsed = Parsed::load(&workspace, &sources)?;
+    let snapshot = Snapshot::of(&workspace, &Parsed::load(&workspace, &sources)?);
     let pins = Pins::load(&workspace, &sources.files)?;
     let mut findings = edges::check(&workspace)?;
     findings.extend(manifests::check(&workspace));
-    findings.extend(lean::check(&workspace)?);
-    findings.extend(unify::check(&workspace)?);
-    findings.extend(cases::check(&sources, &pins));
+    findings.extend(builds::check(&workspace)?);
     findings.extend(rules::check(&sources, &pins));
     findings.extend(paths::check(&workspace, &sources)?);
-    findings.extend(dialect::check(&sources));
     findings.extend(sizes::check(&sources));
-    findings.extend(circles::check(&workspace, &parsed));
-    findings.extend(exports::check(&workspace, &parsed));
-    findings.extend(api::check(&workspace, &parsed)?);
+    findings.extend(exports::check(&snapshot));
+    findings.extend(api::check(&workspace, &snapshot)?);
     let mut files = 0;
     for package in &workspace.packages {
         let folder = workspace.relative(&package.folder().join("src")).to_path_buf();

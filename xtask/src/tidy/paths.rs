@@ -1,14 +1,14 @@
-//! Paths in documents: what a page names exists.
+//! Paths in documents: every file that a page names exists.
 //!
-//! A path is the target of a link, or a name in backticks that looks like one: it ends in `/`, begins with a folder of
-//! the repository, or has the extension of a source file. Without such a folder it may be the end of any path, as in
-//! `event/mod.rs`. Blocks of code are examples, and are not read.
+//! A path is a name in backticks that ends in `/`, begins with a folder of the repository, or has the extension of a source
+//! file. Without such a folder it may be the end of any path, as in `event/mod.rs`. Blocks of code are examples and are not
+//! read. `docs` checks links.
 
 use std::collections::BTreeSet;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use super::finding::Finding;
-use crate::files::Sources;
+use crate::files::{Sources, prose};
+use crate::finding::Finding;
 use crate::workspace::Workspace;
 
 /// Extensions by which a name in backticks is a path.
@@ -24,7 +24,7 @@ pub(super) fn check(workspace: &Workspace, sources: &Sources) -> anyhow::Result<
     let pages = sources.files.iter().filter(|(file, _)| is_page(file));
     Ok(pages
         .flat_map(|(file, text)| {
-            let faults = faults(file, text, &tree).into_iter();
+            let faults = faults(text, &tree).into_iter();
             faults.map(|(line, message)| Finding { file: file.clone(), line, message })
         })
         .collect())
@@ -37,34 +37,13 @@ fn is_page(file: &Path) -> bool {
     is_markdown && (is_above || file.starts_with("docs"))
 }
 
-fn faults(file: &Path, text: &str, tree: &Tree) -> Vec<(usize, String)> {
-    let folder = file.parent().unwrap_or(Path::new(""));
+fn faults(text: &str, tree: &Tree) -> Vec<(usize, String)> {
     let mut faults = Vec::new();
-    let mut in_code = false;
-    for (index, line) in text.lines().enumerate() {
-        if line.trim_start().starts_with("```") {
-            in_code = !in_code;
-        }
-        if in_code {
-            continue;
-        }
-        let dead_links = links(line).filter(|target| !tree.has(&folder.join(target)));
-        faults.extend(
-            dead_links.map(|target| (index + 1, format!("the link leads to `{target}`, which does not exist"))),
-        );
-        let lost = names(line).filter(|name| tree.is_path(name) && !tree.has_end(name));
-        faults.extend(lost.map(|name| (index + 1, format!("`{name}` does not exist"))));
+    for (line, text) in prose(text) {
+        let lost = names(text).filter(|name| tree.is_path(name) && !tree.has_end(name));
+        faults.extend(lost.map(|name| (line, format!("`{name}` does not exist"))));
     }
     faults
-}
-
-/// The targets of links within the repository, without their anchors.
-fn links(line: &str) -> impl Iterator<Item = &str> {
-    line.split("](").skip(1).filter_map(|rest| {
-        let target = rest.split([')', ' ']).next()?;
-        let path = target.split('#').next()?;
-        (!path.is_empty() && !target.contains("://")).then_some(path)
-    })
 }
 
 /// The names in backticks.
@@ -89,11 +68,7 @@ impl Tree {
         Ok(Self { paths })
     }
 
-    fn has(&self, path: &Path) -> bool {
-        self.paths.contains(&plain(path))
-    }
-
-    /// Whether a name looks like a path of the repository.
+    /// Returns true if a name looks like a path of the repository.
     fn is_path(&self, name: &str) -> bool {
         let is_plain = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "._-/".contains(c));
         let path = Path::new(name);
@@ -103,23 +78,10 @@ impl Tree {
         is_plain && !name.starts_with('/') && (in_folder || is_source || (name.ends_with('/') && name.len() > 1))
     }
 
-    /// Whether a path of the repository ends with these names.
+    /// Returns true if a path of the repository ends with these names.
     fn has_end(&self, name: &str) -> bool {
         self.paths.iter().any(|path| path.ends_with(name))
     }
-}
-
-/// A path without `.` and `..`.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(plain.pop()),
-            Component::CurDir => {}
-            other => plain.push(other),
-        }
-    }
-    plain
 }
 
 #[cfg(test)]
@@ -139,13 +101,7 @@ mod tests {
             "README.md",
         ];
         let tree = Tree { paths: paths.iter().map(PathBuf::from).collect() };
-        faults(Path::new("docs/a.md"), line, &tree).into_iter().map(|(_, message)| message).collect()
-    }
-
-    #[test]
-    fn links_lead_somewhere() {
-        assert_eq!(of("[a](a.md), [b](../README.md#x), [c](#here), [d](https://x.y/z), [e](adr)"), [] as [&str; 0]);
-        assert_eq!(of("[a](b.md#x)"), ["the link leads to `b.md`, which does not exist"]);
+        faults(line, &tree).into_iter().map(|(_, message)| message).collect()
     }
 
     #[test]

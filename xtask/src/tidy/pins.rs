@@ -1,4 +1,4 @@
-//! What can pin a case or a rule: the recorded scenarios and the tests.
+//! The recorded scenarios and the tests, which can pin a rule.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ const TABLES: &[&str] =
 pub(super) struct Pins {
     /// The scenarios that are recorded.
     pub(super) scenarios: BTreeSet<String>,
-    /// Those of them that are known to fail, on any backend.
+    /// The scenarios that are known to fail, on any backend.
     pub(super) failing: BTreeSet<String>,
     /// The names of test functions.
     pub(super) tests: BTreeSet<String>,
@@ -34,23 +34,15 @@ impl Pins {
         })
     }
 
-    /// What is wrong with a scenario as a pin.
-    pub(super) fn scenario_fault(&self, name: &str, may_fail: bool) -> Option<String> {
-        if !self.scenarios.contains(name) {
-            return Some(format!("there is no scenario `{name}`"));
-        }
-        (self.failing.contains(name) && !may_fail).then(|| format!("`{name}` is known to fail"))
-    }
-
-    /// What is wrong with the name of a scenario or a test as a pin.
+    /// Returns why a name of a scenario or a test cannot be a pin.
     pub(super) fn fault(&self, name: &str) -> Option<String> {
         if self.tests.contains(name) {
             return None;
         }
-        if self.scenarios.contains(name) {
-            return self.scenario_fault(name, false);
+        if !self.scenarios.contains(name) {
+            return Some(format!("there is no test and no scenario `{name}`"));
         }
-        Some(format!("there is no test and no scenario `{name}`"))
+        self.failing.contains(name).then(|| format!("`{name}` is known to fail"))
     }
 }
 
@@ -70,7 +62,7 @@ fn failing_name(line: &str) -> Option<String> {
     Some(case.split('[').next().unwrap_or(case).trim().to_owned())
 }
 
-/// The functions with a test attribute, and those of the tables that something names beside their definition.
+/// The functions with a test attribute, and functions of the tables that are named outside their definition.
 fn tests(sources: &[(PathBuf, String)]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let mut candidates = BTreeSet::new();
@@ -89,7 +81,7 @@ fn tests(sources: &[(PathBuf, String)]) -> BTreeSet<String> {
 }
 
 /// The functions of a source text that have a test attribute.
-pub(super) fn attributed(text: &str) -> impl Iterator<Item = &str> {
+fn attributed(text: &str) -> impl Iterator<Item = &str> {
     let mut is_test = false;
     text.lines().filter_map(move |line| {
         let line = line.trim();

@@ -1,24 +1,26 @@
 //! Rule ids: each that is cited is explained in `docs/rules.md`, with a test or a scenario that pins it.
 //!
-//! Cited are ids in comments and names of functions, and in documents. Whether a test checks what its rule says is for
+//! An id is cited in a comment, in the name of a function or in a document. Whether a test checks what its rule says is for
 //! people to judge.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use super::finding::Finding;
 use super::pins::{Pins, function};
 use super::tables::{cells, names};
 use crate::files::Sources;
 use crate::files::comment;
+use crate::finding::Finding;
 
 const PAGE: &str = "docs/rules.md";
 
-/// The page that explains the ids of edge cases.
-const CASES: &str = "docs/edge-cases.md";
+const PARITY: &str = "docs/parity.md";
 
 /// The letters that ids begin with.
 const LETTERS: &str = "RSLHEU";
+
+/// The letter of edge cases of agents, which only the page uses.
+const AGENT_CASES: &str = "A";
 
 /// Words that only look like ids.
 const NOT_RULES: &[&str] = &["S256"];
@@ -28,7 +30,7 @@ const NOT_RULES: &[&str] = &["S256"];
 struct Citation {
     id: String,
     line: usize,
-    /// Whether rustdoc shows it to readers who cannot follow it.
+    /// True if rustdoc shows it, to readers who cannot follow it.
     in_docs: bool,
 }
 
@@ -38,15 +40,17 @@ struct Rule<'a> {
     id: &'a str,
     text: &'a str,
     pins: Vec<&'a str>,
+    /// True if the page says why nothing pins it.
+    is_excused: bool,
 }
 
 pub(super) fn check(sources: &Sources, pins: &Pins) -> Vec<Finding> {
     let page = sources.text(PAGE);
-    let mut findings: Vec<Finding> = page_faults(page, pins)
+    let mut findings: Vec<Finding> = page_faults(page, pins, &differences(sources.text(PARITY)))
         .into_iter()
         .map(|(line, message)| Finding { file: PAGE.into(), line, message })
         .collect();
-    let known = explained(page, sources.text(CASES));
+    let known = explained(page);
     for (file, text) in &sources.files {
         if file == Path::new(PAGE) {
             continue;
@@ -58,44 +62,57 @@ pub(super) fn check(sources: &Sources, pins: &Pins) -> Vec<Finding> {
     findings
 }
 
-/// The ids that the files below a folder cite and nothing explains.
-pub(crate) fn undefined(sources: &Sources, folder: &Path) -> BTreeSet<String> {
-    let known = explained(sources.text(PAGE), sources.text(CASES));
-    let own = sources.files.iter().filter(|(file, _)| file.starts_with(folder));
-    let cited = own.flat_map(|(file, text)| citations(file, text));
-    cited.map(|citation| citation.id).filter(|id| !known.contains(id.as_str())).collect()
-}
-
-fn explained<'a>(page: &'a str, cases: &'a str) -> BTreeSet<&'a str> {
-    [page, cases].into_iter().flat_map(rules).map(|rule| rule.id).collect()
+fn explained(page: &str) -> BTreeSet<&str> {
+    rules(page).map(|rule| rule.id).collect()
 }
 
 /// The rows of a page whose first cell is an id.
 fn rules(page: &str) -> impl Iterator<Item = Rule<'_>> {
     page.lines().enumerate().filter_map(|(index, line)| {
         let cells = cells(line)?;
-        let id = cells.first().copied().filter(|id| is_id(id))?;
+        let id = cells.first().copied().filter(|id| is_id(id) || is_id_of(AGENT_CASES, id))?;
         let cell = |number: usize| cells.get(number).copied().unwrap_or_default();
-        Some(Rule { line: index + 1, id, text: cell(1), pins: names(cell(2)).collect() })
+        let pins = names(cell(2)).filter(|name| !is_excuse(name)).collect();
+        Some(Rule { line: index + 1, id, text: cell(1), pins, is_excused: names(cell(2)).any(is_excuse) })
     })
 }
 
-fn page_faults(page: &str, pins: &Pins) -> Vec<(usize, String)> {
+fn page_faults(page: &str, pins: &Pins, differences: &BTreeSet<&str>) -> Vec<(usize, String)> {
     let mut faults = Vec::new();
     let mut first: BTreeMap<&str, usize> = BTreeMap::new();
-    for Rule { line, id, text, pins: names } in rules(page) {
+    for Rule { line, id, text, pins: names, is_excused } in rules(page) {
         if let Some(earlier) = first.insert(id, line) {
             faults.push((line, format!("{id} is explained in line {earlier} already")));
         }
         if text.is_empty() {
             faults.push((line, format!("{id} has no explanation")));
         }
-        if names.is_empty() {
+        if let Some(fault) = difference_fault(text, differences) {
+            faults.push((line, format!("{id}: {fault}")));
+        }
+        if names.is_empty() && !is_excused {
             faults.push((line, format!("{id} has no pin: name the test or the scenario that checks it")));
         }
         faults.extend(names.iter().filter_map(|name| pins.fault(name)).map(|fault| (line, format!("{id}: {fault}"))));
     }
     faults
+}
+
+/// The rules that `docs/parity.md` has a row of: its first cells, which may name several.
+fn differences(parity: &str) -> BTreeSet<&str> {
+    let first = parity.lines().filter_map(|line| cells(line)?.first().copied());
+    first.flat_map(|cell| [cell].into_iter().chain(cell.split(", "))).collect()
+}
+
+/// A text that ends in `(differs: RULE)` refers to a row of `docs/parity.md`.
+fn difference_fault(text: &str, differences: &BTreeSet<&str>) -> Option<String> {
+    let rule = text.rsplit_once("(differs: ")?.1.strip_suffix(')')?;
+    (!differences.contains(rule)).then(|| format!("{PARITY} has no row of {rule}"))
+}
+
+/// Returns true for the reason why nothing pins a case.
+fn is_excuse(cell: &str) -> bool {
+    cell.starts_with("not in Rust: ") || cell.starts_with("not yet: ")
 }
 
 fn citation_faults(citations: &[Citation], known: &BTreeSet<&str>) -> Vec<(usize, String)> {
@@ -137,9 +154,13 @@ fn ids(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| is_id(word))
 }
 
-/// Whether a word is a letter of ours and a number, and perhaps one small letter more.
+/// Returns true for a letter of ours and a number, with perhaps one small letter after it.
 fn is_id(word: &str) -> bool {
-    let Some(rest) = word.strip_prefix(|first| LETTERS.contains(first)) else { return false };
+    is_id_of(LETTERS, word)
+}
+
+fn is_id_of(letters: &str, word: &str) -> bool {
+    let Some(rest) = word.strip_prefix(|first| letters.contains(first)) else { return false };
     let digits = rest.strip_suffix(|last: char| last.is_ascii_lowercase()).unwrap_or(rest);
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number && digits.len() <= 4 && !digits.starts_with('0') && !NOT_RULES.contains(&word)
@@ -167,7 +188,7 @@ mod tests {
     }
 
     fn of_row(row: &str) -> Vec<String> {
-        page_faults(row, &pins()).into_iter().map(|(_, message)| message).collect()
+        page_faults(row, &pins(), &BTreeSet::from(["S2"])).into_iter().map(|(_, message)| message).collect()
     }
 
     #[test]
@@ -189,7 +210,7 @@ mod tests {
 
     #[test]
     fn what_is_cited_is_explained_and_not_in_doc_comments() {
-        let known = explained("| R1 | a | `checks` |\n", "| E2 | b | `works` | |\n");
+        let known = explained("| R1 | a | `checks` |\n| E2 | b | `works` |\n");
         let faults = |text| citation_faults(&citations(Path::new("a.rs"), text), &known);
         assert_eq!(faults("// R1, E2\n"), []);
         assert_eq!(faults("//\n// R9\n"), [(2, "R9 is not explained in docs/rules.md".to_owned())]);
@@ -203,7 +224,12 @@ mod tests {
         assert_eq!(of_row("| R1 | a | |"), ["R1 has no pin: name the test or the scenario that checks it"]);
         assert_eq!(of_row("| R1 | a | `gone` |"), ["R1: there is no test and no scenario `gone`"]);
         assert_eq!(of_row("| R1 | a | `fails` |"), ["R1: `fails` is known to fail"]);
+        assert_eq!(of_row("| A1 | a (differs: S2) | not in Rust: why, or so |"), [] as [&str; 0]);
+        assert_eq!(of_row("| E1 | a (differs: R9) | `works`; not yet: why |"), ["E1: docs/parity.md has no row of R9"]);
         let twice = "| R1 | a | `works` |\n| R1 | b | `works` |";
-        assert_eq!(page_faults(twice, &pins()), [(2, "R1 is explained in line 1 already".to_owned())]);
+        assert_eq!(
+            page_faults(twice, &pins(), &BTreeSet::new()),
+            [(2, "R1 is explained in line 1 already".to_owned())]
+        );
     }
 }

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::finding::Finding;
 use crate::files::{code_lines, is_unit_tests};
+use crate::finding::Finding;
 
 /// The longest a source file may be, tests not counted.
 const MAX_LINES: usize = 800;

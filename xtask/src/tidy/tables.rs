@@ -6,20 +6,13 @@ pub(super) fn cells(line: &str) -> Option<Vec<&str>> {
     Some(row.split('|').map(str::trim).collect())
 }
 
-/// The names in a cell, each in backticks.
+/// The names in a cell, each in backticks, and a remark: the last part, or the part after a semicolon.
 pub(super) fn names(cell: &str) -> impl Iterator<Item = &str> {
-    cell.split(", ").filter(|name| !name.is_empty()).map(|name| name.trim_matches('`'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rows_have_cells_and_cells_have_names() {
-        assert_eq!(cells("| a | `b`, `c` |"), Some(vec!["a", "`b`, `c`"]));
-        assert_eq!(cells("a | b"), None);
-        assert_eq!(names("`b`, `c`").collect::<Vec<_>>(), ["b", "c"]);
-        assert_eq!(names("").count(), 0);
-    }
+    let (names, remark) = match cell.split_once("; ") {
+        Some((names, remark)) => (names, Some(remark)),
+        None if cell.starts_with('`') || cell.is_empty() => (cell, None),
+        None => ("", Some(cell)),
+    };
+    let names = names.split(", ").filter(|name| !name.is_empty()).map(|name| name.trim_matches('`'));
+    names.chain(remark)
 }

@@ -1,4 +1,4 @@
-//! Rows of docs/agent-edge-cases.md that the format of scenarios cannot express. The expected values are from google-adk 2.13.0.
+//! Rows of docs/rules.md that the format of scenarios cannot express. The expected values are from google-adk 2.13.0.
 
 use std::sync::{Arc, Mutex};
 

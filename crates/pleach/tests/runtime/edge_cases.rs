@@ -1,4 +1,4 @@
-//! Edge cases that recorded scenarios cannot express. `docs/edge-cases.md` lists all edge cases.
+//! Edge cases that recorded scenarios cannot express. `docs/rules.md` lists all edge cases.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

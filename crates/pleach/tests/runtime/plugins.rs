@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pleach::prelude::*;
 use pleach::{
-    BoxFuture, Hook, InMemorySessionService, InvocationContext, Plugin, RunRequest, Session, SessionError, SessionHead,
+    BoxFuture, Hook, InMemorySessionService, InvocationContext, Plugin, RunRequest, SessionError, SessionHead,
     SessionService,
 };
 use serde_json::json;

@@ -1,12 +1,30 @@
-//! Features of dependencies that would change what a user's own crates do: features unify over the user's whole build.
+//! Builds of the facade: the default one has no HTTP client and no encryption, and the full one turns on no feature of a
+//! dependency that would change what a user's own crates do, because features unify over the user's whole build.
 
 use anyhow::Context as _;
 
-use super::finding::Finding;
 use crate::cargo::cargo;
+use crate::finding::Finding;
 use crate::workspace::Workspace;
 
 const FACADE: &str = "pleach";
+
+/// Crates that the default build must not have.
+const HEAVY: [&str; 13] = [
+    "aws-lc-sys",
+    "hyper",
+    "native-tls",
+    "openssl",
+    "pleach-http",
+    "pleach-mcp",
+    "pleach-model-http",
+    "pleach-openapi",
+    "reqwest",
+    "ring",
+    "rmcp",
+    "rustls",
+    "serde-saphyr",
+];
 
 /// A crate, the beginnings of features that must not be on, and what they would do to the user's code.
 const REFUSED: [(&str, &[&str], &str); 6] = [
@@ -24,15 +42,24 @@ const REFUSED: [(&str, &[&str], &str); 6] = [
 
 pub(super) fn check(workspace: &Workspace) -> anyhow::Result<Vec<Finding>> {
     let Some(facade) = workspace.package(FACADE) else { return Ok(Vec::new()) };
-    let tree = ["tree", "-p", FACADE, "--features", "full", "-e", "normal,build", "--prefix", "none"];
-    let output = cargo(tree).args(["--format", "{p}|{f}"]).output().context("cannot run cargo tree")?;
+    let mut faults = heavy(&tree(&[])?);
+    faults.extend(refused(&tree(&["--features", "full"])?));
+    Ok(faults.into_iter().map(|fault| Finding::new(&facade.manifest_path, 1, fault)).collect())
+}
+
+/// The dependencies of the facade with their features, one a line.
+fn tree(features: &[&str]) -> anyhow::Result<String> {
+    let tree = ["tree", "-p", FACADE, "-e", "normal,build", "--prefix", "none", "--format", "{p}|{f}"];
+    let output = cargo(tree).args(features).output().context("cannot run cargo tree")?;
     anyhow::ensure!(output.status.success(), "cargo tree: {}", String::from_utf8_lossy(&output.stderr));
-    let findings = refused(&String::from_utf8_lossy(&output.stdout)).into_iter().map(|message| Finding {
-        file: facade.manifest_path.clone(),
-        line: 1,
-        message,
-    });
-    Ok(findings.collect())
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The crates of a tree that are too heavy for the default build.
+fn heavy(tree: &str) -> Vec<String> {
+    let names: Vec<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
+    let found = HEAVY.into_iter().filter(|heavy| names.contains(heavy));
+    found.map(|name| format!("the default build has `{name}`: make it optional")).collect()
 }
 
 /// The refused features of a tree, each with its reason.
@@ -66,5 +93,13 @@ mod tests {
                 "`full` turns on `tracing/release_max_level_info`: lines of the user's log are lost or doubled",
             ]
         );
+    }
+
+    #[test]
+    fn an_http_client_in_the_default_build_is_found() {
+        assert_eq!(heavy("pleach v0.1.0|\nserde v1.0.0|\n"), [] as [&str; 0]);
+        let found =
+            ["the default build has `hyper`: make it optional", "the default build has `ring`: make it optional"];
+        assert_eq!(heavy("pleach v0.1.0|\nhyper v1.0.0| (*)\nring v0.17.0|"), found);
     }
 }

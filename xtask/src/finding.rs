@@ -1,0 +1,17 @@
+//! What a check reports.
+
+use std::path::PathBuf;
+
+/// One broken rule, with the place where to mend it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Finding {
+    pub(crate) file: PathBuf,
+    pub(crate) line: usize,
+    pub(crate) message: String,
+}
+
+impl Finding {
+    pub(crate) fn new(file: impl Into<PathBuf>, line: usize, message: impl Into<String>) -> Self {
+        Self { file: file.into(), line, message: message.into() }
+    }
+}
