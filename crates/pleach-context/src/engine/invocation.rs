@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use pleach_core::{Event, Map};
+use pleach_core::{Event, Map, take_temp};
 
 use super::{EventQueue, Fence, InvocationHandle, NodeScheduler, PromptCompaction, Services, WorkGate};
 use crate::invocation::{HistoryCache, lock};
@@ -20,6 +20,14 @@ impl InvocationContext {
         self.has_history.store(true, Ordering::Release);
         Some(Arc::new(history))
     }
+}
+
+/// What the invocation keeps of an event's state while the event is stored.
+#[derive(Debug)]
+pub struct UnstoredState {
+    temp: Option<Map>,
+    /// The number of the writes that the event's state delta consists of.
+    writes: u64,
 }
 
 impl InvocationHandle {
@@ -173,8 +181,31 @@ impl InvocationHandle {
         }
     }
 
-    /// Adds a stored event to the session's events. Its state delta, and the `temp:` values that are never stored,
-    /// become visible, except for keys that have a newer visible write.
+    /// Makes an event ready for the store, right before the append: an output that its message stands for is left out, keys that other
+    /// runs write too get their newest value, and `temp:` values are taken out.
+    pub fn before_store(&self, event: &mut Arc<Event>) -> UnstoredState {
+        if event.message_as_output() == Some(true) && event.output().is_some() {
+            Arc::make_mut(event).take_output();
+        }
+        let (mut temp, writes) = (None, event.actions().state_writes());
+        if !event.actions().state_delta().is_empty() {
+            self.resolve_delta(event);
+            temp = take_temp(Arc::make_mut(event).actions_mut().state_delta_mut());
+        }
+        UnstoredState { temp, writes }
+    }
+
+    /// Takes over an event that has been stored, with the state that [`before_store`](Self::before_store) returned for it, and lets
+    /// bodies run: the append has won the session.
+    ///
+    /// `updated` is the session's new update time, in seconds since the epoch.
+    pub fn after_store(&self, stored: &Arc<Event>, state: &UnstoredState, updated: f64) {
+        self.record(stored, state.temp.as_ref(), state.writes, updated);
+        self.work_gate().open();
+    }
+
+    /// Takes over an event that has been stored: its state delta, and the `temp:` values that are never stored, become
+    /// visible unless a newer write is, and it joins the history.
     ///
     /// `updated` is the session's new update time, in seconds since the epoch.
     // R162

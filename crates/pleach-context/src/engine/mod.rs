@@ -39,6 +39,7 @@ use crate::{Context, InvocationContext};
 
 pub use background::asked_in_background;
 pub use history::HistoryHandle;
+pub use invocation::UnstoredState;
 pub use lane::LaneSetup;
 pub use parking::{WaitReason, WorkingLane};
 pub use position::{GraphNames, GraphPosition};

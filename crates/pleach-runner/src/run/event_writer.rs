@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pleach_context::engine::{InvocationHandle, Services};
-use pleach_core::{DISTINCT_TIMES, Event, EventId, InvocationId, SessionHead, micros, next_time, seconds, take_temp};
+use pleach_core::{DISTINCT_TIMES, Event, EventId, InvocationId, SessionHead, micros, next_time, seconds};
 
 use pleach_session::Since;
 
@@ -134,14 +134,7 @@ impl EventWriter {
         ic: &InvocationHandle,
         mut event: Arc<Event>,
     ) -> Result<Arc<Event>, RunError> {
-        if event.message_as_output() == Some(true) && event.output().is_some() {
-            Arc::make_mut(&mut event).take_output();
-        }
-        let (mut temp, writes) = (None, event.actions().state_writes());
-        if !event.actions().state_delta().is_empty() {
-            ic.resolve_delta(&mut event);
-            temp = take_temp(Arc::make_mut(&mut event).actions_mut().state_delta_mut());
-        }
+        let state = ic.before_store(&mut event);
         let has_ops = !event.actions().state_ops().is_empty();
         let asked = ic.fence().unanswered();
         let questions = QuestionCount::before(ic, &event);
@@ -149,11 +142,9 @@ impl EventWriter {
         if has_ops && !stored.actions().has_resolved_state_ops() {
             return Err(RunError::OperationsIgnored { event: stored.id().clone() });
         }
-        ic.record(&stored, temp.as_ref(), writes, self.head.last_update_time());
+        ic.after_store(&stored, &state, self.head.last_update_time());
         questions.into_iter().for_each(|questions| questions.report(ic));
         self.has_stored = true;
-        // The fenced append has won the session, so bodies may run.
-        ic.work_gate().open();
         asked.into_iter().for_each(|asked| ic.fence().passed(asked));
         if stored.is_interrupt() {
             warn_unenforced(&stored);
