@@ -11,8 +11,8 @@ const END: &str = "<!-- end of rules -->\n";
 const SERVICES: [(&str, bool); 5] =
     [("memory", false), ("strict wrapper", false), ("SQLite lite", false), ("SQLite v1", true), ("Postgres", true)];
 
-/// Splits a name into its numbers and its text: `case_17_a_partial_event` is about row 17 of the edge cases, `s35_…`
-/// about rule S35.
+/// Splits a name into its numbers and its text: `case_17_a_partial_event` is about row 17 of the edge cases. A name that begins
+/// with the id of a rule is about that rule.
 fn split(name: &str) -> (String, String) {
     let plain = name.strip_prefix("v1_").unwrap_or(name);
     let is_number = |word: &&str| {

@@ -10,7 +10,7 @@ use crate::finding::Finding;
 
 /// The number of lines of source that a crate may have, without tests and lines of comments: documentation may grow. The
 /// history of this line has the reason for each raise.
-const LIMITS: &[(&str, usize)] = &[("crates/pleach-core", 5_980), ("crates/pleach-context", 11_050)];
+const LIMITS: &[(&str, usize)] = &[("crates/pleach-core", 5_980), ("crates/pleach-context", 11_090)];
 
 pub(super) fn check(sources: &Sources) -> Vec<Finding> {
     let over = LIMITS.iter().filter_map(|(folder, limit)| {

@@ -62,20 +62,21 @@ impl Opening {
             }
             Start::Answer { message, target, first } => {
                 let scope = target.isolation_scope.clone();
-                let stored = invocation.store_message(parts, message, Some(target), scope, shown).await?;
+                // Boxed, as everything rare: the future of each run is as large as its largest part.
+                let storing = Box::pin(invocation.store_message(parts, message, Some(target), scope, shown));
+                let stored = storing.await?;
                 let input = first.clone().or_else(|| Some(Arc::clone(&stored)));
                 Messages { first, input, stored: Some(stored) }
             }
             Start::Task { message, scope, first } => {
-                let stored = invocation.store_message(parts, message, None, Some(scope), shown).await?;
+                let stored = Box::pin(invocation.store_message(parts, message, None, Some(scope), shown)).await?;
                 Messages { first, input: Some(Arc::clone(&stored)), stored: Some(stored) }
             }
             Start::Resume { state, ends_rest, turn, first } => {
-                invocation.store_resume(state, ends_rest).await?;
+                Box::pin(invocation.store_resume(state, ends_rest)).await?;
                 Messages { stored: None, input: turn.or_else(|| first.clone()), first }
             }
             Start::Repeat { content, state, rights, first } => {
-                // Boxed, as everything rare: the future of each run is as large as its largest part.
                 let difference = Box::pin(difference(&invocation.ic, &content, (&state, rights), &first)).await?;
                 let messages = Messages { stored: None, first: Some(Arc::clone(&first)), input: Some(first) };
                 let is_same = difference.is_none();

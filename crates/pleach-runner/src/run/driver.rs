@@ -295,19 +295,3 @@ impl Drop for Registration {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn size<A, B, C, F>(_: impl FnOnce(A, B, C) -> F) -> usize {
-        size_of::<F>()
-    }
-
-    /// Every run allocates both. Allocations above 1,032 bytes bypass glibc's thread cache and trigger a consolidation of free chunks.
-    #[test]
-    fn the_futures_of_a_run_are_small() {
-        let sizes = [size(open_once), size(Invocation::run)];
-        assert!(sizes.iter().all(|size| *size <= 1_032), "{sizes:?}");
-    }
-}

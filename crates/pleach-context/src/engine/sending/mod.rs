@@ -108,6 +108,9 @@ impl RunHandle {
 
     /// Ends the body of a failed attempt, sends its error event and waits until the event is stored. No other attempt
     /// follows.
+    ///
+    /// # Cancel safety
+    /// If the future is dropped, an event that was sent is still stored.
     pub async fn deliver_failure(&self, error: &NodeError) {
         let failure = self.stage_failure(error, false).event;
         Sending { ctx: &self.ctx, event: Some(failure), ticket: None, output_source: OutputSource::None }.await;
