@@ -15,6 +15,7 @@ use pleach_core::NodePath;
 pub struct WorkGate {
     closed: AtomicBool,
     replays_only: AtomicBool,
+    has_assumed_end: AtomicBool,
     waiting: Mutex<Vec<Waiting>>,
 }
 
@@ -80,6 +81,17 @@ impl WorkGate {
     #[must_use]
     pub fn replays_only(&self) -> bool {
         self.replays_only.load(Ordering::Acquire)
+    }
+
+    /// Notes that a replay has taken a run for done although a hook may still be called after it.
+    pub fn note_assumed_end(&self) {
+        self.has_assumed_end.store(true, Ordering::Release);
+    }
+
+    /// Returns `true` if a run was taken for done although a hook may still be called after it.
+    #[must_use]
+    pub fn has_assumed_end(&self) -> bool {
+        self.has_assumed_end.load(Ordering::Acquire)
     }
 
     /// Lets all bodies pass.

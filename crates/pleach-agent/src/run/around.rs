@@ -75,9 +75,14 @@ impl<'a> Around<'a> {
         lane.emit_noted(CallbackNote::After.put_on(mark)).await
     }
 
-    /// Returns `true` if there are plugins or callbacks to call after the agent.
-    pub(crate) fn has_after(&self) -> bool {
-        !self.callbacks.after_agent.is_empty() || !self.plugins().is_empty()
+    /// Returns `true` if the agent has callbacks to call after it.
+    pub(crate) fn has_callbacks_after(&self) -> bool {
+        !self.callbacks.after_agent.is_empty()
+    }
+
+    /// Returns `true` if the app has plugins.
+    pub(crate) fn has_plugins(&self) -> bool {
+        !self.plugins().is_empty()
     }
 
     /// Notifies the plugins of a failure.

@@ -169,17 +169,29 @@ impl<'a> AgentRun<'a> {
         if recorded.next == Next::Transfer {
             return true;
         }
-        let is_closed = match recorded.closing {
+        if !matches!(recorded.next, Next::Said | Next::Ended) || self.mode == AgentMode::Task {
+            return false;
+        }
+        match recorded.closing {
             Closing::Closed => true,
             Closing::Owed => false,
             Closing::Called => !self.handle.invocation().is_resumable(),
-            // A callback after the agent may leave no event. A resume calls it, possibly again; without a resume the agent is done.
-            Closing::Open => {
-                let invocation = self.handle.invocation();
-                !invocation.is_resumable() && (!self.around().has_after() || invocation.work_gate().replays_only())
-            }
-        };
-        matches!(recorded.next, Next::Said | Next::Ended) && is_closed && self.mode != AgentMode::Task
+            Closing::Open => !self.handle.invocation().is_resumable() && self.needs_nothing_after(),
+        }
+    }
+
+    /// Returns `true` if nothing has to be called after the agent. A resume calls the plugins, possibly again. A replay that only finds the
+    /// recorded result takes the agent for done: most hooks of plugins leave no event.
+    fn needs_nothing_after(&self) -> bool {
+        let around = self.around();
+        if around.has_callbacks_after() || !around.has_plugins() {
+            return !around.has_callbacks_after();
+        }
+        let gate = self.handle.invocation().work_gate();
+        if gate.replays_only() {
+            gate.note_assumed_end();
+        }
+        gate.replays_only()
     }
 
     fn around(&self) -> Around<'a> {

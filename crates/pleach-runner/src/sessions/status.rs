@@ -161,10 +161,10 @@ impl RunnerInner {
         let questions = open_questions(&session.events);
         // No process runs a copy that was not continued, however new its events are, nor a session whose heartbeats have stopped.
         let rests = rests || forked_from.is_some() || is_dead;
-        // Only heartbeats can show that a body has caught the failure and is still running.
+        // Only heartbeats can show that a body has caught the failure and is still running, or that a hook is running.
         let may_run = !rests && self.is_alive(last_update_time);
         let progress = match progress {
-            RunProgress::Failed { .. } if may_run && claimed => RunProgress::RunsElsewhere,
+            RunProgress::Failed { .. } | RunProgress::Done if may_run && claimed => RunProgress::RunsElsewhere,
             RunProgress::Unfinished | RunProgress::Waiting | RunProgress::MayBeDone if may_run => {
                 RunProgress::RunsElsewhere
             }
@@ -202,7 +202,8 @@ impl RunnerInner {
             Err(RunError::Unfinished { .. }) => RunProgress::Unfinished,
             Err(error) => return Err(error),
         };
-        Ok((progress, only_asks(&begun.ic)))
+        // A process may still be in a hook after an agent that the replay takes for done.
+        Ok((progress, only_asks(&begun.ic) && !begun.ic.work_gate().has_assumed_end()))
     }
 }
 

@@ -533,20 +533,57 @@ fn answering(sessions: &Sessions, after: &str, resumable: bool) -> Runner {
 }
 
 #[tokio::test]
-async fn an_agent_is_done_whatever_is_called_after_it() {
-    for (after, resumable) in
-        [("nothing", false), ("plugin", false), ("callback", false), ("plugin", true), ("callback", true)]
-    {
+async fn an_agent_with_plugins_is_done_once_it_has_answered() {
+    for (after, resumable) in [("nothing", false), ("plugin", false), ("plugin", true), ("callback", true)] {
         let sessions = Sessions::default();
         let here = answering(&sessions, after, resumable);
-        let ran = here.start(RunRequest::new(("ana", "s")).invocation_id("i").message("hello")).reply().await;
-        assert_eq!(ran.unwrap(), "hi", "{after}");
+        let request = || RunRequest::new(("ana", "s")).invocation_id("i").message("hello");
+        assert_eq!(here.start(request()).reply().await.unwrap(), "hi", "{after}");
         let there = answering(&sessions, after, resumable);
         for runner in [&here, &there] {
             assert_eq!(status(runner, "s").await, "done", "{after}, resumable {resumable}");
             assert!(runner.unfinished(ListUnfinished::new()).await.unwrap().items.is_empty(), "{after}");
         }
-        let again = there.start(RunRequest::new(("ana", "s")).invocation_id("i").message("hello")).reply().await;
-        assert_eq!(again.unwrap(), "hi", "{after}: the recorded reply");
+        assert!(there.start(request()).reply().await.is_ok(), "{after}: the invocation is done");
     }
+}
+
+/// A plugin whose hook after an agent waits until it is let go.
+#[derive(Debug)]
+struct SlowPlugin(Arc<tokio::sync::Notify>);
+
+impl pleach::Plugin for SlowPlugin {
+    fn name(&self) -> &str {
+        "slow"
+    }
+
+    fn after_agent<'a>(
+        &'a self,
+        _: &'a pleach::AgentSpec,
+        _: &'a pleach::CallbackContext,
+    ) -> pleach::Hook<'a, Option<Content>> {
+        Box::pin(async {
+            self.0.notified().await;
+            Ok(None)
+        })
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn heartbeats_show_that_a_hook_after_an_agent_still_runs() {
+    let (sessions, gate) = (Sessions::default(), Arc::new(tokio::sync::Notify::new()));
+    let clock = pleach_testkit::RuntimeClock::start();
+    let process = |plugin: SlowPlugin| {
+        let agent = LlmAgent::builder("helper").model(ScriptedModel::saying("hi").repeating()).build().unwrap();
+        let runner = Runner::builder("t").root(agent).sessions(Arc::clone(&sessions.stored)).plugin(plugin);
+        runner.clock(clock).heartbeat(Duration::from_secs(2)).build().unwrap()
+    };
+    let (here, there) = (process(SlowPlugin(Arc::clone(&gate))), process(SlowPlugin(Arc::default())));
+    let run = here.run("ana", "s", "hello").detach();
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    assert_eq!(status(&there, "s").await, "runselsewhere");
+    gate.notify_one();
+    run.await.unwrap();
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(status(&there, "s").await, "done");
 }
