@@ -562,10 +562,10 @@ impl pleach::Plugin for SlowPlugin {
         _: &'a pleach::AgentSpec,
         _: &'a pleach::CallbackContext,
     ) -> pleach::Hook<'a, Option<Content>> {
-        Box::pin(async {
+        Some(Box::pin(async {
             self.0.notified().await;
             Ok(None)
-        })
+        }))
     }
 }
 
