@@ -164,7 +164,7 @@ async fn an_answer_that_does_not_fit_is_400_with_the_reason() {
         let mut body = message("demo", "s", "");
         body["newMessage"] = json!({"parts": [{"functionResponse": {"id": id, "name": name, "response": response}}]});
         let reply = served.post("/run", body).await;
-        assert_eq!((reply.status, reply.detail().contains("does not fit")), (400, true), "{name}: {reply:?}");
+        assert_eq!((reply.status, reply.detail().contains("was refused")), (400, true), "{name}: {reply:?}");
     }
     assert_eq!(stored(&served, "demo").await.len(), count);
 }

@@ -100,7 +100,7 @@ async fn a_session_whose_events_take_too_long_is_not_kept() {
     }
     let reply = reply.await.unwrap();
     assert_eq!(reply.status, 503, "{reply:?}");
-    assert!(reply.detail().contains("nothing is kept"), "{reply:?}");
+    assert!(reply.detail().contains("nothing was kept"), "{reply:?}");
     assert_eq!(served.get(SESSION).await.status, 404);
     // The id is free again.
     sessions.open.add_permits(3);
