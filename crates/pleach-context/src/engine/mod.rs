@@ -4,7 +4,7 @@
 //! view:
 //!
 //! - [`RunHandle`] drives one run: it makes the contexts of children and of further attempts, stages and delivers
-//! events, records caught failures, orders replayed children, and takes the outcome.
+//!   events, records caught failures, orders replayed children, and takes the outcome.
 //! - [`InvocationHandle`] provides the queue, the services and the history of an invocation.
 //! - [`HistoryHandle`] keeps plans and completions in a history.
 //!

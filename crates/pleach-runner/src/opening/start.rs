@@ -151,7 +151,7 @@ mod tests {
     fn progress(log: &str) -> Progress {
         let message = Some(Arc::new(Event::from_author("user").with_message("first")));
         let first = message.filter(|_| matches!(log, "m" | "!"));
-        let history = (log != "-").then(|| Box::<History>::default());
+        let history = (log != "-").then(Box::<History>::default);
         Progress { turn_message: first.clone(), first_message: first, is_aborted: log == "!", history }
     }
 
