@@ -87,7 +87,7 @@ pub fn identity(name: &str, description: &str) -> String {
 
 /// Returns a dynamic instruction as a content of the user, for agents that also have a static instruction.
 ///
-/// The instruction stands between markers, after a text that explains them. Markers inside the instruction are
+/// The content begins with an explanation of the markers that enclose the instruction. Markers inside the instruction are
 /// replaced, so that no value of the state can end it.
 // L33
 #[must_use]

@@ -113,7 +113,7 @@ fn given<'a>(object: &'a Map, name: &str) -> Option<&'a str> {
     object.get(name).and_then(Value::as_str).filter(|text| !text.is_empty())
 }
 
-/// Returns the PKCE challenge of a verifier, by method S256 of RFC 7636.
+/// Returns the PKCE challenge of a verifier, by the SHA-256 method of RFC 7636.
 fn challenge(verifier: &str) -> String {
     let digest = Bytes(Sha256::digest(verifier).to_vec()).to_base64();
     digest.trim_end_matches('=').to_owned()

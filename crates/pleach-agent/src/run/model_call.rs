@@ -169,7 +169,7 @@ impl AgentRun<'_> {
             return Ok(Some(StepEnd::Done));
         }
         if is_error {
-            // The note tells this answer from the error event of a failed attempt, which looks the same.
+            // The error event of a failed attempt looks the same. The note distinguishes the two.
             mark_reported(&mut event);
         }
         if let Some(agent) = self.handle.agent_within_run() {

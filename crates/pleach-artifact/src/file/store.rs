@@ -49,7 +49,7 @@ impl Store {
         };
         let published = publish(&folder, version, content.bytes, &metadata, &self.root);
         if published.is_err() {
-            // The first error is the one that matters. A folder that is left behind only keeps its number reserved.
+            // The first error is the one that matters. If the folder remains, it only reserves its version number.
             let _ = fs::remove_dir_all(folder.pending(version));
         }
         published.map(|()| version)

@@ -139,8 +139,8 @@ impl Context {
         }
     }
 
-    /// Sets the author of later events of this run and of the runs that it starts from now on. Workflows among these
-    /// runs stay their own authors. The empty text stands for the name of the running node.
+    /// Sets the author of later events of this run and of the runs that it starts from now on. A workflow
+    /// among these runs keeps its own name as author. An empty `author` means the name of the running node.
     ///
     /// ADK: `Context.event_author`
     pub fn set_event_author(&self, author: impl Into<SmolStr>) {

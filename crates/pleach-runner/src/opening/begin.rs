@@ -40,6 +40,23 @@ struct Messages {
     input: Option<Arc<Event>>,
 }
 
+impl Messages {
+    /// The root gets the new message.
+    fn of_new(stored: Arc<Event>, first: Option<Arc<Event>>) -> Self {
+        Self { input: Some(Arc::clone(&stored)), stored: Some(stored), first }
+    }
+
+    /// The root gets the message that started the invocation, or the answer if there is none.
+    fn of_answer(stored: Arc<Event>, first: Option<Arc<Event>>) -> Self {
+        Self { input: first.clone().or_else(|| Some(Arc::clone(&stored))), stored: Some(stored), first }
+    }
+
+    /// The root gets the message of the last turn, or the one that started the invocation.
+    fn of_recorded(turn: Option<Arc<Event>>, first: Option<Arc<Event>>) -> Self {
+        Self { stored: None, input: turn.or_else(|| first.clone()), first }
+    }
+}
+
 impl Opening {
     /// Stores what the request has to store, and prepares the root node's run.
     ///
@@ -53,38 +70,35 @@ impl Opening {
         shown: &mut PluginMessage,
     ) -> Result<Begun, RunError> {
         let Self { mut invocation, start, history } = *self;
+        // Rare kinds are boxed: the future of each run is as large as its largest part.
         let messages = match start {
             Start::Message(message) => {
                 let stored = invocation.store_message(parts, message, None, None, shown).await?;
                 // A plugin may have replaced the stored message; the run itself still has the message as sent.
                 let first = invocation.has_no_plugins().then(|| Arc::clone(&stored));
-                Messages { first, input: Some(Arc::clone(&stored)), stored: Some(stored) }
+                Messages::of_new(stored, first)
             }
             Start::Answer { message, target, first } => {
                 let scope = target.isolation_scope.clone();
-                // Boxed, as everything rare: the future of each run is as large as its largest part.
                 let storing = Box::pin(invocation.store_message(parts, message, Some(target), scope, shown));
-                let stored = storing.await?;
-                let input = first.clone().or_else(|| Some(Arc::clone(&stored)));
-                Messages { first, input, stored: Some(stored) }
+                Messages::of_answer(storing.await?, first)
             }
             Start::Task { message, scope, first } => {
-                let stored = Box::pin(invocation.store_message(parts, message, None, Some(scope), shown)).await?;
-                Messages { first, input: Some(Arc::clone(&stored)), stored: Some(stored) }
+                let storing = Box::pin(invocation.store_message(parts, message, None, Some(scope), shown));
+                Messages::of_new(storing.await?, first)
             }
             Start::Resume { state, ends_rest, turn, first } => {
                 Box::pin(invocation.store_resume(state, ends_rest)).await?;
-                Messages { stored: None, input: turn.or_else(|| first.clone()), first }
+                Messages::of_recorded(turn, first)
             }
             Start::Repeat { content, state, rights, first } => {
                 let difference = Box::pin(difference(&invocation.ic, &content, (&state, rights), &first)).await?;
-                let messages = Messages { stored: None, first: Some(Arc::clone(&first)), input: Some(first) };
-                let is_same = difference.is_none();
+                let (messages, is_same) = (Messages::of_recorded(None, Some(first)), difference.is_none());
                 return Ok(Begun::Repeated(invocation.prepare(run, messages, history, is_same), difference));
             }
             Start::Observe { turn, first } => {
-                let messages = Messages { stored: None, input: turn.or_else(|| first.clone()), first };
                 invocation.close_gate(history.as_deref());
+                let messages = Messages::of_recorded(turn, first);
                 return Ok(Begun::Observed(invocation.prepare(run, messages, history, true)));
             }
         };
@@ -194,9 +208,7 @@ impl Invocation {
         let ic = &self.ic;
         find_answered_question(content, ic.session_key(), &ic.events(), Some(&known.invocation_id), &*parts.root)
     }
-}
 
-impl Invocation {
     /// Appends an event to the session, without the `on_event` hooks.
     // R1107
     async fn append(&mut self, event: Arc<Event>) -> Result<Arc<Event>, RunError> {

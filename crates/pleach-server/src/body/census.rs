@@ -62,9 +62,9 @@ enum Role {
 pub(super) fn check(text: &str, lists: Lists, limits: &ServerLimits) -> Result<(), ApiError> {
     let path = vec![Step::name("body")];
     let mut census = Census { limits, values: 0, events: 0, parts: 0, levels: 0, path, passed: None };
-    let place = if lists == Lists::Messages { Role::Body } else { Role::Other };
+    let role = if lists == Lists::Messages { Role::Body } else { Role::Other };
     let mut text = serde_json::Deserializer::from_str(text);
-    let read = Seed { census: &mut census, place }.deserialize(&mut text);
+    let read = Seed { census: &mut census, role }.deserialize(&mut text);
     match census.passed {
         Some((counted, place)) => Err(counted.refusal(place, limits)),
         // The parser may reach its own limit first, if the server's limit is as high.
@@ -139,7 +139,7 @@ impl Role {
 /// One value of the text.
 struct Seed<'c, 'l> {
     census: &'c mut Census<'l>,
-    place: Role,
+    role: Role,
 }
 
 impl<'de> DeserializeSeed<'de> for Seed<'_, '_> {
@@ -183,10 +183,10 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        let Self { census, place } = self;
+        let Self { census, role } = self;
         census.count(Counted::Levels)?;
         let mut index = 0;
-        while items.next_element_seed(Item { census: &mut *census, list: place, index })?.is_some() {
+        while items.next_element_seed(Item { census: &mut *census, list: role, index })?.is_some() {
             index += 1;
         }
         census.levels -= 1;
@@ -194,12 +194,12 @@ impl<'de> Visitor<'de> for Seed<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut members: A) -> Result<(), A::Error> {
-        let Self { census, place } = self;
+        let Self { census, role } = self;
         census.count(Counted::Levels)?;
-        while let Some((place, step)) = members.next_key_seed(Member(place))? {
+        while let Some((role, step)) = members.next_key_seed(Member(role))? {
             let depth = census.path.len();
             census.path.extend(step);
-            members.next_value_seed(Seed { census: &mut *census, place })?;
+            members.next_value_seed(Seed { census: &mut *census, role })?;
             census.path.truncate(depth);
         }
         census.levels -= 1;
@@ -219,13 +219,13 @@ impl<'de> DeserializeSeed<'de> for Item<'_, '_> {
 
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         let Self { census, list, index } = self;
-        let (place, counted) = list.item();
+        let (role, counted) = list.item();
         if let Some(counted) = counted {
             census.count(counted)?;
         }
         let depth = census.path.len();
         census.path.extend(counted.map(|_| Step::Index(index)));
-        Seed { census: &mut *census, place }.deserialize(deserializer)?;
+        Seed { census: &mut *census, role }.deserialize(deserializer)?;
         census.path.truncate(depth);
         Ok(())
     }
@@ -250,8 +250,8 @@ impl Visitor<'_> for Member {
     }
 
     fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-        let place = self.0.member(name);
-        Ok((place, (place != Role::Other).then(|| Step::name(name))))
+        let role = self.0.member(name);
+        Ok((role, (role != Role::Other).then(|| Step::name(name))))
     }
 }
 

@@ -36,11 +36,11 @@ pub(super) fn describe(runner: &Runner) -> Value {
     app
 }
 
-fn node(node: &dyn Node, place: Position) -> Map {
+fn node(node: &dyn Node, position: Position) -> Map {
     let spec = node.spec();
     let mut map = declared(spec);
     if let Some(agent) = node.agent() {
-        add_agent(&mut map, agent, place);
+        add_agent(&mut map, agent, position);
     }
     if spec.kind == NodeKind::Workflow {
         let outline = node.outline().graph.unwrap_or_default();
@@ -70,10 +70,10 @@ fn declared(spec: &NodeSpec) -> Map {
     map
 }
 
-fn add_agent(map: &mut Map, agent: &AgentSpec, place: Position) {
-    let in_graph = place == Position::Graph;
+fn add_agent(map: &mut Map, agent: &AgentSpec, position: Position) {
+    let in_graph = position == Position::Graph;
     // The mode of an agent as a graph node applies only in the graph.
-    let mode = match place {
+    let mode = match position {
         Position::SubAgent | Position::Graph => Some(agent.mode_below(false)),
         Position::Root | Position::Step => agent.mode,
     };
