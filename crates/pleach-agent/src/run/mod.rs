@@ -184,14 +184,18 @@ impl<'a> AgentRun<'a> {
     /// recorded result takes the agent for done: most hooks of plugins leave no event.
     fn needs_nothing_after(&self) -> bool {
         let around = self.around();
-        if around.has_callbacks_after() || !around.has_plugins() {
-            return !around.has_callbacks_after();
+        if around.has_callbacks_after() {
+            return false;
+        }
+        if !around.has_plugins() {
+            return true;
         }
         let gate = self.handle.invocation().work_gate();
-        if gate.replays_only() {
+        let assumes_end = gate.replays_only();
+        if assumes_end {
             gate.note_assumed_end();
         }
-        gate.replays_only()
+        assumes_end
     }
 
     fn around(&self) -> Around<'a> {

@@ -248,7 +248,7 @@ impl Habits {
     fn cut(&self, call: &Made) -> Vec<String> {
         let mut pieces = call.cut();
         if self.ids == Ids::Fresh && self.names {
-            pieces.retain(|text| !text.trim().is_empty());
+            pieces.retain(|text| !text.is_empty());
             if pieces
                 .iter()
                 .any(|text| text.parse::<Value>().is_ok_and(|value| value.is_object() && value != json!({})))
