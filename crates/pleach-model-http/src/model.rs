@@ -41,6 +41,10 @@ impl Model for HttpModel {
         &self.0.name
     }
 
+    fn provider(&self) -> Option<&str> {
+        Some(self.0.wire.provider().telemetry_name)
+    }
+
     fn capabilities(&self) -> ModelCapabilities {
         self.0.wire.capabilities(self.0.http.is_at(self.0.wire.provider().base_url))
     }

@@ -12,6 +12,8 @@ use crate::schema::Dialect;
 pub(crate) struct Provider {
     /// The common name.
     pub(crate) name: &'static str,
+    /// The value of `gen_ai.provider.name` in traces and metrics.
+    pub(crate) telemetry_name: &'static str,
     /// The name of a model, as an example in messages.
     pub(crate) example: &'static str,
     /// The address of the provider.

@@ -39,6 +39,12 @@ pub trait Model: Send + Sync + 'static {
     /// Returns the name of the model in requests, for example `gemini-3.5-flash`.
     fn name(&self) -> &str;
 
+    /// Returns the name of the model's provider for traces and metrics (`gen_ai.provider.name`), for example `openai`. A client of
+    /// a server that is compatible with a provider returns the name of that provider.
+    fn provider(&self) -> Option<&str> {
+        None
+    }
+
     /// Answers one call.
     ///
     /// Without streaming, the stream yields one complete response. With streaming, it yields fragments, which are
@@ -70,6 +76,10 @@ pub trait Model: Send + Sync + 'static {
 impl<M: Model + ?Sized> Model for Arc<M> {
     fn name(&self) -> &str {
         (**self).name()
+    }
+
+    fn provider(&self) -> Option<&str> {
+        (**self).provider()
     }
 
     fn generate<'a>(&'a self, call: ModelCall<'a>) -> ResponseStream<'a> {

@@ -1,7 +1,8 @@
 //! Drives invocations: loads the session, stores the user's message, runs the root node, stores and yields its events.
 //!
 //! This crate owns the order of steps in one invocation ([`Runner`], [`Run`]): store an event, yield it, then let its node
-//! continue. Nodes are run by `pleach-workflow`, and events are stored by a session service.
+//! continue. Nodes are run by `pleach-workflow`, and events are stored by a session service. It also owns the calls around
+//! invocations: followers, deadlines, signals, compaction, and the status of sessions.
 
 mod answers;
 mod app;
@@ -14,9 +15,8 @@ mod runner;
 mod sessions;
 mod signals;
 
-pub use answers::event::answer_event;
+pub use answers::answer_event::answer_event;
 pub use answers::may_answer::{GivenAnswer, MayAnswer};
-pub use answers::question_ref::{AnswerOptions, QuestionRef};
 pub use app::builder::RunnerBuilder;
 pub use app::definition::App;
 pub use app::drain::{DrainOptions, Drained, DrainedRun, Overdue};
@@ -24,6 +24,7 @@ pub use app::load::RunnerLoad;
 pub use compaction::EventsCompactionConfig;
 pub use request::error::RunError;
 pub use request::message::Message;
+pub use request::question_ref::{AnswerOptions, QuestionRef};
 pub use request::run_request::{RunRequest, SessionRef};
 pub use run::detached::Detached;
 pub use run::follow::{Follow, FollowStatus};
@@ -40,5 +41,5 @@ pub use signals::send::SignalOutcome;
 /// Items for sibling crates. Nothing here is covered by the promise of compatibility.
 #[doc(hidden)]
 pub mod internal {
-    pub use crate::sessions::turns::{Turn, Turns};
+    pub use crate::signals::turns::{Turn, Turns};
 }

@@ -25,6 +25,7 @@ use super::processors::{ProcessorPlace, Processors, RequestProcessor};
 use super::{Declaration, IncludeContents, LlmAgent, ToolSource};
 use crate::demand::AnswerDemand;
 use crate::names::name_faults;
+use crate::run::Outages;
 use crate::{CodeExecutor, Planner};
 
 /// Builds an [`LlmAgent`].
@@ -380,6 +381,7 @@ impl LlmAgentBuilder {
             planner: self.planner,
             code_executor: self.code_executor,
             processors: self.processors.list,
+            outages: Outages::default(),
         })))
     }
 }

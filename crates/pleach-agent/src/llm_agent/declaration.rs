@@ -8,6 +8,7 @@ use pleach_model::GenerateConfig;
 
 use super::callbacks::Callbacks;
 use super::processors::Processor;
+use crate::run::Outages;
 use crate::{CodeExecutor, Planner};
 
 /// The part of the session that is sent to an agent's model. ADK: `LlmAgent.include_contents`
@@ -36,6 +37,7 @@ pub(crate) struct Declaration {
     pub(crate) planner: Option<Arc<dyn Planner>>,
     pub(crate) code_executor: Option<Arc<dyn CodeExecutor>>,
     pub(crate) processors: Vec<Processor>,
+    pub(crate) outages: Outages,
 }
 
 /// A source of tools.

@@ -18,6 +18,7 @@ mod model_call;
 mod model_span;
 mod model_wait;
 mod next;
+mod outages;
 mod plan;
 mod reader;
 mod recorded;
@@ -41,6 +42,7 @@ pub(crate) use call_numbers::CallNumbers;
 pub(crate) use callback_note::CallbackNote;
 pub(crate) use closing::Closing;
 pub(crate) use next::Next;
+pub(crate) use outages::Outages;
 pub(crate) use recorded::{Recorded, first_event, is_failure};
 
 /// One run of an agent.

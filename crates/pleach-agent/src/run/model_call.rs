@@ -64,7 +64,7 @@ impl AgentRun<'_> {
         // If the stream ends without a complete answer, the agent is done.
         let mut end = StepEnd::Done;
         let mut is_silent = true;
-        let mut span = ModelSpan::open(request, &self.agent.agent.name, &call.event_id, self.handle);
+        let mut span = ModelSpan::open(request, model.provider(), &self.agent.agent.name, &call.event_id, self.handle);
         loop {
             let work = self.handle.work();
             let next = span.around(pin!(self.next_response(&mut responses, request))).await;

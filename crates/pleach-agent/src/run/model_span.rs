@@ -13,12 +13,18 @@ pub(super) struct ModelSpan(Option<OpenSpan>);
 
 impl ModelSpan {
     /// Opens the span. The answer will be stored as the event with the id `event`.
-    pub(super) fn open(request: &LlmRequest, agent: &str, event: &EventId, ctx: &Context) -> Self {
+    pub(super) fn open(
+        request: &LlmRequest,
+        provider: Option<&str>,
+        agent: &str,
+        event: &EventId,
+        ctx: &Context,
+    ) -> Self {
         let config = &request.config;
         let call = ModelCall {
             model: request.model.as_deref().unwrap_or_default(),
             agent,
-            provider: None,
+            provider,
             event_id: Some(event),
             max_tokens: config.max_output_tokens.map(u64::from),
             temperature: config.temperature,

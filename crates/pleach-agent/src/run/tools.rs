@@ -126,6 +126,9 @@ impl AgentRun<'_> {
             };
             match set.tools(self.handle).await {
                 Ok(tools) => {
+                    if self.agent.outages.end(set.name()) {
+                        tracing::info!(agent = %self.agent.agent.name, toolset = set.name(), "the toolset is back");
+                    }
                     set.process_request(self.handle, request).await?;
                     for tool in &*tools {
                         // A toolset's tool must not replace a tool of the agent with the same name.
@@ -147,8 +150,12 @@ impl AgentRun<'_> {
                     ));
                 }
                 Err(error) => {
-                    let agent = &self.agent.agent.name;
-                    tracing::error!(%agent, toolset = set.name(), %error, "the toolset is left out: the agent runs without its tools");
+                    let (agent, toolset) = (&self.agent.agent.name, set.name());
+                    if self.agent.outages.begin(toolset) {
+                        tracing::error!(%agent, toolset, %error, "the toolset is left out: the agent runs without its tools");
+                    } else {
+                        tracing::debug!(%agent, toolset, %error, "the toolset is still left out");
+                    }
                 }
             }
         }

@@ -173,7 +173,7 @@ impl InvocationHandle {
     }
 
     /// Decides what an event's state delta stores for keys that other runs write as well. The newest write wins, even
-    /// if the event of an older write is stored after it. Called by the Runner right before the append.
+    /// if the event of an older write is stored after it. Part of [`before_store`](Self::before_store).
     pub fn resolve_delta(&self, event: &mut Arc<Event>) {
         let state = lock(&self.ic.state);
         if state.is_contended(event.actions()) {

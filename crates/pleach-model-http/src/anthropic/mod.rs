@@ -32,6 +32,7 @@ pub fn anthropic(model: impl Into<String>) -> HttpModelBuilder {
 
 static ANTHROPIC: Provider = Provider {
     name: "Anthropic",
+    telemetry_name: "anthropic",
     example: "claude-sonnet-5",
     base_url: "https://api.anthropic.com",
     base_url_variables: &["ANTHROPIC_BASE_URL"],

@@ -33,6 +33,7 @@ pub fn gemini(model: impl Into<String>) -> HttpModelBuilder {
 // L210
 static GEMINI: Provider = Provider {
     name: "Gemini",
+    telemetry_name: "gcp.gemini",
     example: "gemini-3.5-flash",
     base_url: "https://generativelanguage.googleapis.com",
     base_url_variables: &["GOOGLE_GEMINI_BASE_URL"],

@@ -117,6 +117,7 @@ mod tests {
 
     static PROVIDER: Provider = Provider {
         name: "P",
+        telemetry_name: "p",
         example: "m",
         base_url: "https://api.example.com/v1",
         base_url_variables: &[],

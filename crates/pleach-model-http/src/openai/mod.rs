@@ -48,6 +48,7 @@ pub fn ollama(model: impl Into<String>) -> HttpModelBuilder {
 
 static OPENAI: Provider = Provider {
     name: "OpenAI",
+    telemetry_name: "openai",
     example: "gpt-5-mini",
     base_url: "https://api.openai.com/v1",
     base_url_variables: &["OPENAI_BASE_URL"],
@@ -59,6 +60,7 @@ static OPENAI: Provider = Provider {
 
 static OLLAMA: Provider = Provider {
     name: "Ollama",
+    telemetry_name: "ollama",
     example: "qwen3:8b",
     base_url: "http://127.0.0.1:11434/v1",
     base_url_variables: &["OLLAMA_HOST"],

@@ -14,9 +14,9 @@ use serde_json::Value;
 use crate::RunError;
 use crate::answers::asked_calls::{AskedCall, AskedCalls};
 use crate::answers::check_message::{AnsweredRun, check, of_call, questions_of, several_invocations};
-use crate::answers::question_ref::{AnswerChecks, QuestionRef};
-use crate::deadlines::event::has_come;
+use crate::deadlines::answer_id::has_come;
 use crate::request::error::open_ids;
+use crate::request::question_ref::{AnswerChecks, QuestionRef};
 
 /// The answers of a message after the checks.
 #[derive(Debug)]

@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use crate::RunError;
 use crate::answers::asked_calls::{AskedCalls, question_of};
-use crate::deadlines::event::has_come;
+use crate::deadlines::answer_id::has_come;
 use crate::request::error::{open_ids, quoted};
 
 /// The invocation and lane that a message's function responses belong to.

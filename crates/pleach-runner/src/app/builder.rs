@@ -25,7 +25,7 @@ use crate::run::span::OnSpan;
 use crate::runner::Runner;
 use crate::sessions::ended_sessions::EndedSessions;
 use crate::sessions::program::program_name;
-use crate::sessions::turns::Turns;
+use crate::signals::turns::Turns;
 use crate::{App, EventsCompactionConfig, MayAnswer};
 
 /// Builds a [`Runner`].

@@ -13,7 +13,7 @@ use crate::deadlines::schedule::Timers;
 use crate::run::registry::RunRegistry;
 use crate::run::span::OnSpan;
 use crate::sessions::ended_sessions::EndedSessions;
-use crate::sessions::turns::Turns;
+use crate::signals::turns::Turns;
 use crate::{EventsCompactionConfig, RunError, SessionRef};
 
 /// The parts of a Runner, shared by its clones and runs.

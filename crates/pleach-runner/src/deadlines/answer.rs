@@ -8,7 +8,7 @@ use pleach_session::{SessionError, open_questions, report_fault};
 use tokio::sync::Semaphore;
 
 use crate::app::inner::RunnerInner;
-use crate::deadlines::event::event_id;
+use crate::deadlines::answer_id::event_id;
 use crate::deadlines::schedule::PendingDeadline;
 use crate::run::stream::Run;
 use crate::sessions::resting_fork::resting_source;

@@ -1,10 +1,10 @@
-//! Answers questions at their deadlines.
+//! Answers questions, and ends sleeps, at their deadlines.
 //!
-//! `schedule.rs` keeps the times, `watch.rs` waits for them, and `others.rs` reads the deadlines of other processes. Only
-//! `answer.rs` stores events.
+//! `schedule.rs` keeps the times, `watch.rs` waits for them, `others.rs` reads the deadlines of other processes, and
+//! `answer_id.rs` computes the id of the answer. Only `answer.rs` starts runs; they store the answers.
 
 pub(crate) mod answer;
-pub(crate) mod event;
+pub(crate) mod answer_id;
 pub(crate) mod others;
 pub(crate) mod schedule;
 pub(crate) mod watch;

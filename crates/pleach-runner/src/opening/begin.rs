@@ -11,7 +11,7 @@ use pleach_session::{REDACTIONS, is_left_of};
 use crate::RunError;
 use crate::answers::check_message::{AnsweredRun, find_answered_question};
 use crate::app::inner::RunnerInner;
-use crate::deadlines::event::note_deadline;
+use crate::deadlines::answer_id::note_deadline;
 use crate::opening::open::Opening;
 use crate::opening::start::{NewMessage, Start};
 use crate::request::message::as_user;

@@ -1,7 +1,7 @@
 //! From a request to an invocation that has begun.
 //!
 //! Loads the session, checks the message, decides once how the run starts, and stores the message. Read `open.rs`, `start.rs` and
-//! then `begin.rs`.
+//! then `begin.rs`. `close_confirmations.rs` may store events before, in apps that ask for it.
 
 pub(crate) mod admission;
 pub(crate) mod agent_to_run;
@@ -10,5 +10,4 @@ pub(crate) mod close_confirmations;
 pub(crate) mod open;
 pub(crate) mod open_task;
 pub(crate) mod progress;
-pub(crate) mod repeated;
 pub(crate) mod start;

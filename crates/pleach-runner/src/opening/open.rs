@@ -1,5 +1,5 @@
-//! Opens an invocation: loads the session and checks the request against it. Stores no event, but creates the session if it does
-//! not exist.
+//! Opens an invocation: loads the session and checks the request against it. Stores no event of the invocation, but creates the
+//! session if it does not exist.
 // R1103–R1105
 
 use std::sync::Arc;
@@ -13,7 +13,6 @@ use smol_str::SmolStr;
 
 use crate::answers::check_answers::{AnswerContext, resolve_answers};
 use crate::answers::check_message::{AnsweredRun, find_answered_question, unstorable_answer};
-use crate::answers::question_ref::AnswerChecks;
 use crate::app::inner::{RunnerInner, check_id, check_ids};
 use crate::opening::admission::LeaderEnded;
 use crate::opening::agent_to_run::agent_to_run;
@@ -21,6 +20,7 @@ use crate::opening::open_task::open_task;
 use crate::opening::progress::Progress;
 use crate::opening::start::{Facts, Refusal, Start, decide};
 use crate::request::message::as_user;
+use crate::request::question_ref::AnswerChecks;
 use crate::request::run_request::Refused;
 use crate::run::event_writer::EventWriter;
 use crate::run::join::JoinedReader;

@@ -4,4 +4,5 @@
 
 pub(crate) mod error;
 pub(crate) mod message;
+pub(crate) mod question_ref;
 pub(crate) mod run_request;

@@ -10,8 +10,8 @@ use pleach_core::{
 use serde_json::Value;
 
 use crate::answers::check_message::{response_part, too_deep_answer};
-use crate::answers::question_ref::AnswerChecks;
 use crate::request::message::of_parts;
+use crate::request::question_ref::AnswerChecks;
 use crate::{AnswerOptions, Message, QuestionRef, RunError};
 
 /// The parameters of starting or resuming an invocation. ADK: the arguments of `run_async`.

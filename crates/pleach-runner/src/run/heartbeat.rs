@@ -1,4 +1,7 @@
 //! [`Heartbeat`]: shows other processes that a Runner works on a session, and tells whether another process works on one.
+//!
+//! It decides when a heartbeat is due; [`EventWriter::write_heartbeat`](crate::run::event_writer::EventWriter::write_heartbeat)
+//! stores it.
 
 use std::future::Future;
 use std::pin::pin;

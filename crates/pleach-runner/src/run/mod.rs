@@ -1,7 +1,7 @@
-//! One run, from its first poll to its end.
+//! One run, from its first poll to its end, and its followers.
 //!
 //! `state.rs` is the part of a run that others share, `task.rs` is what its readers poll, and `steps.rs` is the order of steps.
-//! Nothing outside of this folder polls a node.
+//! `replay_result.rs` reads the recorded result of a run. Nothing outside of this folder polls a node.
 
 pub(crate) mod abort_events;
 pub(crate) mod agent_reply;
@@ -16,6 +16,7 @@ pub(crate) mod outcome;
 pub(crate) mod question_count;
 pub(crate) mod registry;
 pub(crate) mod repeat_filter;
+pub(crate) mod replay_result;
 pub(crate) mod root_driver;
 pub(crate) mod root_events;
 pub(crate) mod run_event;

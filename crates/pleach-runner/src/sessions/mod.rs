@@ -1,6 +1,7 @@
 //! The calls that inspect or change a session without a message.
 //!
-//! Only `unfinished.rs` and `fork.rs` start runs. `turns.rs` serves the server as well.
+//! Only `unfinished.rs` and `fork.rs` start runs; `status.rs` replays without running a body. `run_place.rs`, `resting_fork.rs`,
+//! `program.rs` and `ended_sessions.rs` hold what several of them use.
 
 pub(crate) mod abort;
 pub(crate) mod ended_sessions;
@@ -12,5 +13,4 @@ pub(crate) mod resting_fork;
 pub(crate) mod rewind;
 pub(crate) mod run_place;
 pub(crate) mod status;
-pub(crate) mod turns;
 pub(crate) mod unfinished;

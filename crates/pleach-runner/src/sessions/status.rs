@@ -12,8 +12,8 @@ use pleach_session::{effective_events, effective_events_of, open_questions, reda
 
 use crate::app::inner::RunnerInner;
 use crate::opening::begin::{Begun, PluginMessage};
-use crate::opening::repeated::{last_failure, may_be_done, only_asks, replay_result};
 use crate::run::outcome::Outcome;
+use crate::run::replay_result::{last_failure, may_be_done, only_asks, replay_result};
 use crate::run::state::RunState;
 use crate::sessions::resting_fork::resting_source;
 use crate::{RunError, RunRequest, Runner, SessionRef};

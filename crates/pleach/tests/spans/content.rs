@@ -3,7 +3,7 @@
 use std::future::pending;
 use std::time::Duration;
 
-use pleach::model::{ModelError, ModelErrorKind};
+use pleach::model::{Model, ModelError, ModelErrorKind, ResponseStream};
 use pleach::prelude::*;
 use pleach::telemetry::{ModelCall, ModelUsage, end_model_call, fail_span, generate_content, invoke_agent};
 use schemars::JsonSchema;
@@ -130,6 +130,32 @@ invoke_workflow node completed
         "gen_ai.usage.input_tokens": "12", "gen_ai.usage.output_tokens": "3", "pleach.outcome": "completed",
     });
     assert_eq!(serde_json::to_value(fields).unwrap(), expected);
+}
+
+/// A model whose client names its provider.
+struct NamedProvider(ScriptedModel);
+
+impl Model for NamedProvider {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn provider(&self) -> Option<&str> {
+        Some("openai")
+    }
+
+    fn generate<'a>(&'a self, call: pleach::model::ModelCall<'a>) -> ResponseStream<'a> {
+        self.0.generate(call)
+    }
+}
+
+#[tokio::test]
+async fn a_model_call_of_an_agent_names_the_provider() {
+    let (recorder, _guard) = Recorder::start();
+    let agent = LlmAgent::builder("helper").model(NamedProvider(ScriptedModel::saying("hi"))).build().unwrap();
+    finish(runner(agent).run("ana", "s1", "hello")).await;
+    let fields = recorder.named("generate_content scripted").remove(0).fields;
+    assert_eq!(fields.get("gen_ai.provider.name").map(String::as_str), Some("openai"));
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Returns the recorded result of an invocation for a repeated request, without running or storing anything.
+//! Finds the recorded result of an invocation by a replay of its root, without running a body or storing anything.
 
 use std::pin::pin;
 use std::sync::Arc;
