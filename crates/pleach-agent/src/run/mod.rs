@@ -173,8 +173,8 @@ impl<'a> AgentRun<'a> {
         }
         let is_closed = match recorded.closing {
             Closing::Closed => true,
-            Closing::Owed => false,
-            Closing::Called => !self.handle.invocation().is_resumable(),
+            Closing::EndMarked => false,
+            Closing::CallbacksCalled => !self.handle.invocation().is_resumable(),
             // A callback after the agent may leave no event. A resume calls it, possibly again; without a resume the agent is done.
             Closing::Open => {
                 let invocation = self.handle.invocation();
