@@ -106,7 +106,7 @@ pub(crate) struct AgentPart {
     pub(crate) event_path: Option<NodePath>,
     /// The transfer on the last event of the call.
     pub(crate) transfer: Option<Transfer>,
-    /// The index in the session of the first event that the call may read as its own.
+    /// The index in the session at which the events of the call start.
     pub(crate) since: usize,
     /// The loops around the call with their rounds, until an event records them.
     pub(crate) rounds: Option<Arc<[(SmolStr, u32)]>>,

@@ -87,7 +87,7 @@ pub struct ListUnfinishedResponse {
 impl Runner {
     /// Returns the sessions of the app whose last invocation has failed, or has not ended and is not run by this Runner:
     /// [`RunProgress::Failed`], [`RunProgress::Unfinished`], [`RunProgress::MayBeDone`] and [`RunProgress::Changed`].
-    /// Resting [forks](Runner::fork) are left out.
+    /// [Forks](Runner::fork) that nothing has continued are left out.
     ///
     /// [`resume_unfinished`](Self::resume_unfinished) resumes the sessions that were cut off.
     ///
