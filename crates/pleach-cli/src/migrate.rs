@@ -10,7 +10,7 @@ use crate::screen::Screen;
 use crate::store::{Pages, apps, load_whole, open_existing, open_or_make};
 use crate::transfer::{Copied, Shared, are_equal, copy};
 
-/// The numbers of sessions and events that were copied.
+/// The numbers of sessions that were copied or skipped, and of the events that were compared.
 #[derive(Default)]
 struct Counts {
     sessions: usize,
@@ -36,7 +36,7 @@ pub(crate) async fn run(args: Migrate, screen: &mut Screen) -> Result<(), Fault>
                 let loaded = load_whole(&*from, listed.key()).await;
                 let Some(session) = left_out.unless_broken(loaded, screen)? else { continue };
                 let skipped = counts.skipped;
-                let is_equal = one(&session, &*to, args.skip_existing, &mut counts).await?;
+                let is_equal = copy_one(&session, &*to, args.skip_existing, &mut counts).await?;
                 if counts.skipped == skipped {
                     left_out.note_unreadable(&session, screen);
                 }
@@ -56,7 +56,7 @@ pub(crate) async fn run(args: Migrate, screen: &mut Screen) -> Result<(), Fault>
 }
 
 /// Copies one session. Returns whether the copy, read back, equals it.
-async fn one(session: &Session, to: &dyn SessionService, skips: bool, counts: &mut Counts) -> Result<bool, Fault> {
+async fn copy_one(session: &Session, to: &dyn SessionService, skips: bool, counts: &mut Counts) -> Result<bool, Fault> {
     let key = session.key();
     match copy(session, to).await? {
         Copied::New => counts.sessions += 1,
@@ -73,5 +73,5 @@ fn report(counts: &Counts, screen: &mut Screen) -> Result<(), Fault> {
     if screen.is_json {
         return screen.value(&json!({ "copied": sessions, "skipped": skipped, "events": events }));
     }
-    screen.line(format_args!("{sessions} sessions copied, {skipped} existed already; {events} events compared"))
+    screen.line(format_args!("{sessions} sessions copied, {skipped} already existed; {events} events compared"))
 }

@@ -25,7 +25,8 @@ pub struct NodeError {
     record: Arc<Record>,
 }
 
-/// The part of a [`NodeError`] that survives being wrapped: `source()` of the error shows it first.
+/// The contents of a [`NodeError`]. They are also its first `source()`, so they can be found if another error wraps the
+/// node error transparently.
 struct Record {
     class: Cow<'static, str>,
     status: Option<String>,
@@ -288,7 +289,8 @@ fn class_of(type_name: &str) -> Option<&str> {
     }
 }
 
-/// Finds a node error that `error` is, that it wraps transparently, or (if `deep`) that it holds anywhere below.
+/// Finds the node error in `error`: the error itself or one that it wraps transparently. If `deep`, all causes are
+/// searched.
 fn find_record(error: &(dyn Error + 'static), deep: bool) -> Option<NodeError> {
     if let Some(found) = error.downcast_ref::<NodeError>() {
         return Some(found.clone());
@@ -349,9 +351,9 @@ impl Error for Record {
     }
 }
 
-/// The error of `async fn` handlers and of `main`. It takes any error by `?`.
+/// The error of `async fn` handlers and of `main`. Any error converts into it via `?`.
 ///
-/// It is not a [`std::error::Error`] itself; that is why it can take every error. Inside it is a [`NodeError`].
+/// It does not implement [`std::error::Error`], so that every error can convert into it. It contains a [`NodeError`].
 pub struct Fail(NodeError);
 
 /// The result of handlers and programs: `Result<T>` with [`Fail`].
@@ -395,7 +397,7 @@ impl fmt::Debug for Fail {
         let mut told = self.0.to_string();
         let mut cause = self.0.record.source();
         while let Some(error) = cause {
-            // Transparent wrappers and kept records repeat the text above them.
+            // A cause is left out if the text above contains it, and a record because it repeats its node error.
             let text = error.to_string();
             if !told.contains(&text) && !error.is::<Record>() {
                 write!(f, "\n  caused by: {text}")?;

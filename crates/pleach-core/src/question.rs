@@ -88,7 +88,7 @@ pub enum QuestionKind {
 }
 
 impl QuestionKind {
-    /// Returns the name that the JSON of the kind uses.
+    /// Returns the kind's name in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -101,7 +101,7 @@ impl QuestionKind {
         }
     }
 
-    /// Returns `true` if people answer questions of this kind, so not for sleeps and waits for signals.
+    /// Returns `true` if people answer questions of this kind: every kind except `Timer` and `Signal`.
     #[must_use]
     pub fn is_for_people(self) -> bool {
         !matches!(self, Self::Timer | Self::Signal)
@@ -117,7 +117,7 @@ impl Event {
         self.questions_of(|_| true)
     }
 
-    /// Returns the questions with a deadline that the event asks. Calls without a deadline, which are most, are not
+    /// Returns the event's questions that have a deadline. Most calls have no deadline, and their arguments are not
     /// read.
     pub fn questions_with_deadline(&self) -> Vec<Question> {
         let has_deadline = |call: &FunctionCall| call.args.as_ref().is_some_and(|args| args.contains_key("deadline"));

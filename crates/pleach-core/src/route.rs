@@ -155,7 +155,7 @@ impl Visitor<'_> for KeyVisitor {
     type Value = RouteKey;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text, an integer or a boolean")
+        f.write_str("a string, an integer or a boolean")
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<RouteKey, E> {
@@ -187,7 +187,7 @@ impl<'de> Visitor<'de> for RouteVisitor {
     type Value = Route;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a text, an integer, a boolean or an array of those")
+        f.write_str("a string, an integer, a boolean or an array of these")
     }
 
     fn visit_str<E: de::Error>(self, text: &str) -> Result<Route, E> {

@@ -20,11 +20,11 @@ impl Routes for AnyRoute {
     const ROUTES: Option<&'static [&'static str]> = None;
 }
 
-/// A value that chooses a route: a text, an integer, a boolean, a list of these, or a variant of [`Routes`].
+/// A value that chooses a route: a string, an integer, a boolean, a list of these, or a variant of [`Routes`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a route",
     label = "not a route",
-    note = "a route is a text, an integer, a boolean, a list of those, or an enum that derives `Routes`"
+    note = "a route is a string, an integer, a boolean, a list of these, or an enum that derives `Routes`"
 )]
 pub trait IntoRoute {
     /// The set that the route belongs to.

@@ -15,7 +15,7 @@ use crate::timeline::live;
 pub struct StateKey {
     /// The key, with the prefix of its scope.
     pub key: String,
-    /// The scope that shares the key: `session`, `user` or `app`.
+    /// The scope of the key: `session`, `user` or `app`.
     pub scope: &'static str,
     /// The current value; `None` if the state no longer has the key.
     pub value: Option<Value>,
@@ -43,7 +43,7 @@ pub struct StateChange {
     pub event: EventId,
     /// The invocation of the event.
     pub invocation: InvocationId,
-    /// When the event was stored, in seconds since the epoch.
+    /// The timestamp of the event, in seconds since the epoch.
     pub time: f64,
     /// The author of the event.
     pub author: String,

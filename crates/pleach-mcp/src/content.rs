@@ -41,7 +41,7 @@ pub(crate) fn resource_part(contents: &Value) -> Result<Part, &'static str> {
         (Some(text), _) => Ok(Part::text(text)),
         (None, Some(blob)) => {
             let part = bytes(text("mimeType").unwrap_or(UNKNOWN), blob);
-            part.ok_or("has a resource whose bytes are no base64 text")
+            part.ok_or("has a resource whose bytes are not valid base64")
         }
         (None, None) => Err("has a resource that is neither text nor bytes"),
     }

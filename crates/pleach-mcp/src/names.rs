@@ -23,7 +23,7 @@ pub(crate) fn for_models(prefix: Option<&str>, name: &str) -> Result<String, &'s
         chosen.truncate(LONGEST);
     }
     if RESERVED_FUNCTIONS.contains(&chosen.as_str()) {
-        return Err("its name is that of a function of the runtime");
+        return Err("its name is reserved for a function of the runtime");
     }
     Ok(chosen)
 }
@@ -37,7 +37,7 @@ pub(crate) fn fault_of_prefix(prefix: &str) -> Option<&'static str> {
         return Some("is longer than 32 characters");
     }
     if !prefix.chars().all(is_plain) || !prefix.starts_with(is_first) {
-        return Some("must have letters, digits, `_` and `-` only, and begin with a letter or `_`");
+        return Some("may contain only letters, digits, `_` and `-`, and must begin with a letter or `_`");
     }
     None
 }
@@ -63,7 +63,7 @@ mod tests {
             (None, "3d print", Ok("_3d_print")),
             (None, "größe", Ok("gr__e")),
             (None, "", Err("its name is empty")),
-            (None, "transfer_to_agent", Err("its name is that of a function of the runtime")),
+            (None, "transfer_to_agent", Err("its name is reserved for a function of the runtime")),
             (Some("x"), "transfer_to_agent", Ok("x_transfer_to_agent")),
         ] {
             assert_eq!(for_models(prefix, name).as_deref().map_err(|e| *e), expected, "{name}");

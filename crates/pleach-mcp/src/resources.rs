@@ -93,7 +93,7 @@ impl McpToolset {
         }
         let request =
             |params| ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest::with_param(params));
-        let (what, key) = ("list its templates of resources", "resourceTemplates");
+        let (what, key) = ("list its resource templates", "resourceTemplates");
         session.list(request, &Reading { what, key, entry: McpResourceTemplate::read }).await
     }
 
@@ -139,7 +139,7 @@ impl McpToolset {
 
 impl McpResource {
     fn read(resource: &Map) -> Result<Self, &'static str> {
-        let uri = needed_text(resource, "uri", "its URI is not a text")?;
+        let uri = needed_text(resource, "uri", "its URI is not a string")?;
         Ok(Self {
             name: text(resource, "name").unwrap_or_else(|| uri.clone()),
             uri,
@@ -153,7 +153,7 @@ impl McpResource {
 
 impl McpResourceTemplate {
     fn read(template: &Map) -> Result<Self, &'static str> {
-        let uri_template = needed_text(template, "uriTemplate", "its URI is not a text")?;
+        let uri_template = needed_text(template, "uriTemplate", "its URI template is not a string")?;
         Ok(Self {
             name: text(template, "name").unwrap_or_else(|| uri_template.clone()),
             uri_template,

@@ -35,11 +35,11 @@ const QUEUE_PATIENCE: Duration = Duration::from_secs(30);
 /// session never removes an entry. A search finds the entries that contain any of the query's words, best match first
 /// (BM25). Among equal matches, newer entries come first.
 ///
-/// An entry's id is its number in the file, or the id that it had in [`AddMemory`]. Its metadata are those with which
-/// it was added, plus `session_id` and `event_id`. The metadata are in a table of pleach's own, which is created for
-/// the first metadata, so google-adk sees the entry without them. An entry of [`AddMemory`] has its id as `event_id`,
-/// and the session `__pleach_entries__`. Without a time of its own, it gets the current time. There is no
-/// `delete_memory`.
+/// An entry's id is its number in the file, or the id that it had in [`AddMemory`]. An entry's metadata consist of the
+/// metadata that it was added with, plus `session_id` and `event_id`. pleach stores the metadata in a table of its own,
+/// which is created for the first metadata, so google-adk sees the entry without them. An entry of [`AddMemory`] has its
+/// id as `event_id`, and the session `__pleach_entries__`. Without a time of its own, it gets the current time. There is
+/// no `delete_memory`.
 ///
 /// The service needs a Tokio runtime with the time driver enabled.
 ///
@@ -84,7 +84,7 @@ impl SqliteMemoryService {
     /// it cannot be opened or written. Each error names the file. A refused file is not changed.
     ///
     /// # Cancel safety
-    /// When the future is dropped, the file may have been created; its tables all exist or none of them does.
+    /// If the future is dropped, the file may have been created, with all of its tables or with none.
     pub async fn open_with(path: impl AsRef<Path>, options: SqliteMemoryOptions) -> MemoryResult<Self> {
         let path = path.as_ref();
         let file = File::new(path);
@@ -168,7 +168,7 @@ impl SqliteMemoryService {
         session_id: &str,
         rows: Vec<NewRow>,
     ) -> sqlx::Result<()> {
-        // If it is dropped before its commit, a transaction is rolled back.
+        // A transaction that is dropped before its commit is rolled back.
         let mut transaction = self.writer.begin_with("BEGIN IMMEDIATE").await?;
         let has_metadata = rows.iter().any(|row| !row.custom_metadata.is_empty());
         let keeps_metadata = metadata::prepare(&mut transaction, has_metadata).await?;

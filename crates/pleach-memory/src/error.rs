@@ -76,7 +76,7 @@ impl fmt::Display for MemoryError {
                 write!(f, "{what} is damaged: {}; restore it from a backup", with_causes(&**source))
             }
             Self::Locked { what, source } => {
-                write!(f, "{what} stayed locked: {}; others are writing to it, try again", with_causes(&**source))
+                write!(f, "{what} stayed locked: {}. Try again when other work on it has ended", with_causes(&**source))
             }
             Self::Unavailable { what, source } => write!(
                 f,

@@ -73,7 +73,7 @@ pub(crate) fn fault_of_prefix(prefix: &str) -> Option<&'static str> {
         return Some("is longer than 32 characters");
     }
     if !prefix.chars().all(is_plain) || !prefix.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_') {
-        return Some("must have letters, digits, `_` and `-` only, and begin with a letter or `_`");
+        return Some("may contain only letters, digits, `_` and `-`, and must begin with a letter or `_`");
     }
     None
 }

@@ -56,7 +56,7 @@ pub(crate) fn integer_word(word: &str) -> Option<i64> {
 
 fn invalid(name: &'static str, kind: &'static str, what: &str, word: String) -> ApiError {
     let loc = vec![Step::name("query"), Step::name(name)];
-    let msg = format!("Input should be {what}, and cannot be read as one");
+    let msg = format!("Input should be {what}, but the value cannot be read as one");
     ApiError::Invalid(vec![Problem::new(kind, loc, msg).with_input(&Value::String(word))])
 }
 

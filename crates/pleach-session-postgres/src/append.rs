@@ -196,7 +196,7 @@ impl Append {
                 Err(Trouble::Sql(error)) if Fault::of(&error) == Fault::Duplicate => {
                     return self.duplicate(connection, error).await;
                 }
-                Err(Trouble::Sql(error)) => return Err(not_an_object(error, &self.key, &self.server)),
+                Err(Trouble::Sql(error)) => return Err(object_fault(error, &self.key, &self.server)),
                 Err(answer) => return Err(answer),
             }
         }
@@ -275,7 +275,7 @@ impl Ask for Append {
             let rows = match self.query().fetch_all(&mut *connection).await {
                 Ok(rows) => rows,
                 Err(error) if Fault::of(&error) == Fault::Duplicate => return self.duplicate(connection, error).await,
-                Err(error) => return Err(not_an_object(error, &self.key, &self.server)),
+                Err(error) => return Err(object_fault(error, &self.key, &self.server)),
             };
             if let Some(row) = rows.first() {
                 let behind = Seen::new(self.time, row.try_get::<i64, _>("before")? + 1);
@@ -290,8 +290,8 @@ impl Ask for Append {
     }
 }
 
-/// Names the state into which the delta could not be merged (case 88).
-pub(crate) fn not_an_object(error: sqlx::Error, key: &SessionKey, server: &Server) -> Trouble {
+/// Returns the fault of a statement. If a stored state is not a JSON object, the fault names that state (case 88).
+pub(crate) fn object_fault(error: sqlx::Error, key: &SessionKey, server: &Server) -> Trouble {
     if Fault::of(&error) != Fault::NotAnObject {
         return error.into();
     }

@@ -148,7 +148,7 @@ impl Connections {
     }
 
     /// Executes an operation to its end, even if the caller's future is dropped.
-    pub(crate) async fn ask_to_the_end<A: Ask + 'static>(&self, ask: A) -> SessionResult<A::Answer> {
+    pub(crate) async fn ask_to_completion<A: Ask + 'static>(&self, ask: A) -> SessionResult<A::Answer> {
         let retry = ConnectRetry::new(self.shared.acquire_timeout);
         let operation = self.begin()?;
         let permit = self.permit(&retry).await?;

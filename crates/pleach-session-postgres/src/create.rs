@@ -7,7 +7,7 @@ use pleach_session::raw_state::{self, RawDelta};
 use pleach_session::{CreateSession, SessionError, SessionResult, prepare};
 use sqlx::Row as _;
 
-use crate::append::not_an_object;
+use crate::append::object_fault;
 use crate::connections::Ask;
 use crate::fault::{Server, Trouble};
 use crate::lent::Lent;
@@ -19,9 +19,11 @@ pub(crate) struct Create {
     key: Arc<SessionKey>,
     server: Server,
     time: Time,
-    /// The three parts of its state as JSON text.
+    /// The session's own part of the state, as JSON text.
     own: String,
+    /// The app's part of the state, as JSON text.
     app: String,
+    /// The user's part of the state, as JSON text.
     user: String,
 }
 
@@ -58,7 +60,7 @@ impl Ask for Create {
             .bind(self.user.as_str())
             .fetch_all(connection)
             .await
-            .map_err(|error| not_an_object(error, key, &self.server))?;
+            .map_err(|error| object_fault(error, key, &self.server))?;
         let row = rows.first().ok_or(sqlx::Error::RowNotFound)?;
         let mut own = value::json(row, "state")?;
         if own.is_none() && again {
@@ -77,8 +79,8 @@ impl Ask for Create {
 /// A request to delete a session.
 pub(crate) struct Delete {
     key: SessionKey,
-    /// The creation time of the session that was found first, because a repeated delete must not remove a session that
-    /// was created meanwhile.
+    /// The creation time of the session to delete. A repeated delete must not remove a session that was created with the
+    /// same key since the first attempt.
     created: OnceLock<String>,
 }
 

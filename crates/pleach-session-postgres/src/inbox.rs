@@ -68,7 +68,7 @@ impl Projection for PostgresSessionService {
     async fn store(&self, app: &AppName, sessions: Vec<Projected>) -> ProjectionResult<()> {
         let count = sessions.len();
         let store = Store { app_name: app.clone(), server: self.connections.server().clone(), sessions };
-        self.connections.ask_to_the_end(store).await??;
+        self.connections.ask_to_completion(store).await??;
         if self.inbox.statistics.are_old(count) {
             self.connections.ask(&Analyze).await?;
         }
@@ -92,7 +92,7 @@ impl Projection for PostgresSessionService {
 }
 
 impl PostgresSessionService {
-    /// Creates the tables. Tries again while appends hold the table to which they refer.
+    /// Creates the inbox tables. Tries again while appends lock the table `sessions`, which the new tables reference.
     async fn make_tables(&self) -> ProjectionResult<()> {
         let server = self.connections.server();
         let mut retry = ConnectRetry::new(self.connections.acquire_timeout());
@@ -104,13 +104,14 @@ impl PostgresSessionService {
         }
     }
 
-    /// Waits for an index. Returns `true` if it exists. A role that may not create it reads more without it.
+    /// Waits until an index is built. Returns `false` if it cannot be created, for example because the role may not. The
+    /// inbox then works without the index, but reads more.
     pub(crate) async fn make_index(&self, build: &IndexBuild, index: &'static Index) -> ProjectionResult<bool> {
         let server = self.connections.server();
         let Some(built) = build.wait(&self.connections, index).await else {
             let what = format!("an index of open questions in {server}");
             let source =
-                "it is being built, which takes as long as reading all events, and waits for older transactions";
+                "it is still being built, which takes as long as reading all events, and waits for older transactions";
             return Err(SessionError::Locked { what, source: source.into() }.into());
         };
         let Err(error) = built else { return Ok(true) };
@@ -224,7 +225,7 @@ impl Ask for FindBehind<'_> {
     }
 }
 
-/// Reads the events of sessions that may concern questions.
+/// Reads those events of some sessions that may concern questions.
 struct FindEvents<'r> {
     request: &'r ListQuestions,
     sessions: &'r [Behind],
@@ -248,7 +249,7 @@ impl Ask for FindEvents<'_> {
             let Some(behind) = self.sessions.get(slot) else { continue };
             let created: String = row.try_get("created")?;
             let key = SessionKey::new(app, behind.user.as_str(), behind.session.as_str());
-            let event = of_its_session(read_event(&row, row.try_get("id")?, &key, self.server))?;
+            let event = split_session_fault(read_event(&row, row.try_get("id")?, &key, self.server))?;
             gathering.push(slot, event, || (key, created));
         }
         Ok(gathering.finish())
@@ -290,15 +291,15 @@ impl Ask for Answer<'_> {
         for row in &rows {
             let found = question_row(row)?;
             let session = found.key(&request.app_name);
-            let event = of_its_session(read_event(row, row.try_get("id")?, &session, self.server))?;
+            let event = split_session_fault(read_event(row, row.try_get("id")?, &session, self.server))?;
             items.push(found.read(session, event));
         }
         Ok(Ok(ListQuestionsResponse::cut(items, request.limit)))
     }
 }
 
-/// Separates failures of the storage from damaged data of a single session.
-fn of_its_session<T>(read: Result<T, Trouble>) -> Result<SessionResult<T>, Trouble> {
+/// Separates damaged data of a single session, which is the inner error, from failures of the storage.
+fn split_session_fault<T>(read: Result<T, Trouble>) -> Result<SessionResult<T>, Trouble> {
     match read {
         Ok(read) => Ok(Ok(read)),
         Err(Trouble::Answer(error)) if error.is_of_one_session() => Ok(Err(error)),

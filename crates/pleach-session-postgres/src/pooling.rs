@@ -1,8 +1,8 @@
-//! Poolers: who owns the server's session between two transactions, and how this is found out.
+//! Detection of poolers: whether a connection keeps its server session between two transactions.
 //!
-//! A pooler in front of a server does not announce itself. In transaction mode, it lends a session to many connections
-//! in turn, so two of them see the same session. Asking the server changes nothing: it is a read without a prepared
-//! statement.
+//! A pooler in front of a server does not announce itself. In transaction mode, it lends each session to many
+//! connections, one after another, so two connections may see the same session. The check changes nothing on the server:
+//! it only reads, without prepared statements.
 
 use std::time::Duration;
 
@@ -14,9 +14,10 @@ use crate::refusal::Refusal;
 use crate::secure::Secure;
 use crate::settings::{Settings, quoted};
 
-/// The number of times that each of the two connections asks if sessions are no older than their connections.
+/// The number of queries on each of the two connections if no session is older than its connection.
 const PAIRS: usize = 2;
-/// The same number if there is a pooler: with many users, it takes a while until a session comes round again.
+/// The number of queries on each connection if a session is older than its connection, so that there is a pooler. With
+/// many users, a pooler may lend many other sessions before it lends the same one again.
 const PAIRS_AT_POOLER: usize = 16;
 /// The tolerance for a server whose clock is adjusted during the check.
 const TOLERANCE: Duration = Duration::from_millis(250);
@@ -81,8 +82,8 @@ async fn compare(first: (&mut PgConnection, Instant), second: (&mut PgConnection
     let mut asked = [Vec::new(), Vec::new()];
     let mut pairs = 0;
     loop {
-        // The connections ask in turn, and not with the same one first each time, because a pooler may also lend its
-        // sessions in turn.
+        // The connection that asks first changes from pair to pair. A pooler may lend its sessions in a fixed order, and
+        // with a fixed order of queries each connection might always get the same session.
         for index in [pairs % 2, 1 - pairs % 2] {
             let (connection, start) = if index == 0 { (&mut *first.0, first.1) } else { (&mut *second.0, second.1) };
             asked[index].push(ask(connection, start).await?);

@@ -1,4 +1,4 @@
-//! The service: a thin index over the operations.
+//! [`PostgresSessionService`], whose methods delegate to the operations of the other modules.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -104,7 +104,7 @@ impl PostgresSessionService {
     async fn create(&self, request: CreateSession) -> SessionResult<Session> {
         self.check_writable()?;
         let create = Create::new(request, self.connections.server())?;
-        self.connections.ask_to_the_end(create).await
+        self.connections.ask_to_completion(create).await
     }
 
     async fn append(&self, head: &mut SessionHead, event: Arc<Event>) -> SessionResult<Arc<Event>> {
@@ -115,7 +115,7 @@ impl PostgresSessionService {
         let sent = prepare::event_to_store(head.key(), event)?;
         let append = Append::new(head, sent, self.connections.server())?;
         let event = Arc::clone(append.event());
-        let Appended { behind, stored } = self.connections.ask_to_the_end(append).await?;
+        let Appended { behind, stored } = self.connections.ask_to_completion(append).await?;
         head.advance(behind.revision, behind.update_time);
         Ok(stored.unwrap_or(event))
     }
@@ -144,7 +144,7 @@ impl PostgresSessionService {
     }
 
     async fn advance(&self, head: &mut SessionHead, ask: impl Ask<Answer = Seen> + 'static) -> SessionResult<()> {
-        let seen = self.connections.ask_to_the_end(ask).await?;
+        let seen = self.connections.ask_to_completion(ask).await?;
         head.advance(seen.revision, seen.update_time);
         Ok(())
     }
@@ -211,7 +211,7 @@ impl SessionService for PostgresSessionService {
     fn delete_session<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, SessionResult<()>> {
         Box::pin(async move {
             self.check_writable()?;
-            self.connections.ask_to_the_end(Delete::new(key)).await
+            self.connections.ask_to_completion(Delete::new(key)).await
         })
     }
 

@@ -16,10 +16,10 @@ use crate::value::Time;
 impl PostgresSessionService {
     pub(crate) async fn note(&self, program: &str, heads: &[SessionHead]) -> SessionResult<()> {
         let note = NoteSettled::new(program, heads, self.connections.server());
-        match self.connections.ask_to_the_end(note.clone()).await? {
+        match self.connections.ask_to_completion(note.clone()).await? {
             Err(ProjectionError::Missing) => {
                 self.make_notes().await?;
-                self.connections.ask_to_the_end(note).await?.map_err(|error| self.unwritable(error))
+                self.connections.ask_to_completion(note).await?.map_err(|error| self.unwritable(error))
             }
             Err(error) => Err(self.unwritable(error)),
             Ok(()) => Ok(()),

@@ -64,15 +64,15 @@ pub(crate) fn query<'q>(text: &'static str, key: &'q SessionKey) -> Query<'q, Po
 const TIMESTAMP: PgTypeInfo = PgTypeInfo::with_oid(Oid(1114));
 /// Postgres counts from 2000-01-01.
 const POSTGRES_EPOCH: i64 = 946_684_800_000_000;
-/// The earliest time of the type, in 4713 BC; earlier times compare as -infinity. The latest time is beyond the
-/// microseconds since 1970 that fit into an `i64`.
+/// The earliest time that the type can hold, in 4713 BC. Earlier times are sent as -infinity. The latest time needs no
+/// check, because the microseconds from 1970 to that time do not fit into an `i64`.
 const EARLIEST: i64 = -211_813_488_000_000_000;
 
 /// A `timestamp` column: UTC, in microseconds since 1970. The smallest and the largest integer encode -infinity and
 /// infinity.
 ///
-/// The value stays an integer, because it is the fence: there is no calendar and no float between the column and the
-/// revision.
+/// The value stays an integer, because every append compares it as part of the revision. A conversion to a calendar date
+/// or a float could change it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Time(pub(crate) i64);
 
@@ -110,7 +110,8 @@ impl Decode<'_, Postgres> for Time {
     }
 }
 
-/// A revision: its time, and the number of events with that time, or the ties of a claim.
+/// The revision that a stored session has, and its time. The revision consists of the time and its *ties*: the number of
+/// events with that time, or the number that a claim has stored.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Seen {
     pub(crate) revision: Revision,

@@ -1,4 +1,4 @@
-//! A file that is only read: no writer, no change to WAL, no creation of tables.
+//! Read-only access to a file, which never opens a writer, switches to WAL or creates tables.
 
 use std::fmt;
 use std::path::Path;
@@ -55,7 +55,7 @@ impl ReadOnlySqliteSessionService {
                 tracing::debug!(%file, layout = layout.name(), "sessions opened read-only");
                 Ok(Self { file, readers, sql: Arc::new(Sql::of(layout)) })
             }
-            _ => Err(file.unsupported("tables of sessions are missing; opening it for writing creates them")),
+            _ => Err(file.unsupported("it has no session tables; open it for writing to create them")),
         }
     }
 

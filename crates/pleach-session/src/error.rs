@@ -151,7 +151,7 @@ impl fmt::Display for SessionError {
             }
             Self::Redaction(error) => error.fmt(f),
             Self::Locked { what, source } => {
-                write!(f, "{what} stayed locked: {}; others are writing to it, try again", with_causes(&**source))
+                write!(f, "{what} stayed locked: {}. Try again when other work on it has ended", with_causes(&**source))
             }
             Self::Unavailable { what, source } => write!(
                 f,

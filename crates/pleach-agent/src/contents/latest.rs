@@ -94,8 +94,8 @@ fn earlier_updates<'c>(
     updates
 }
 
-/// Returns an entry of the history without the responses that move. Returns `None` if the entry had responses and is left
-/// without calls and responses.
+/// Returns an entry of the history without the responses that are moved. Returns `None` if the entry had responses, and
+/// neither calls nor responses remain.
 fn without_moved<'e>(
     entry: &Entry<'e>,
     place: usize,

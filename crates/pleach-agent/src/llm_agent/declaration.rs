@@ -14,7 +14,7 @@ use crate::{CodeExecutor, Planner};
 /// The part of the session that is sent to an agent's model. ADK: `LlmAgent.include_contents`
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IncludeContents {
-    /// The part of the conversation that the agent sees.
+    /// The whole conversation, except events that are hidden from the agent.
     Default,
     /// Only the current turn.
     None,

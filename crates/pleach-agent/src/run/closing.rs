@@ -12,9 +12,9 @@ pub(crate) enum Closing {
     #[default]
     Open,
     /// The end is marked, but the announced event of the `after_agent` callbacks is not stored.
-    Owed,
+    EndMarked,
     /// The `after_agent` callbacks have been called, but the end is not marked.
-    Called,
+    CallbacksCalled,
     /// The end is recorded completely.
     Closed,
 }
@@ -29,30 +29,30 @@ impl Closing {
             _ if note == Some(CallbackNote::Before) && event.content().is_some() => Self::Closed,
             _ if event.actions().end_of_agent() == Some(true) => {
                 if is_addition {
-                    Self::Owed
+                    Self::EndMarked
                 } else {
                     Self::Closed
                 }
             }
             // google-adk stores the content of a callback without a note.
-            Self::Owed | Self::Closed => Self::Closed,
-            _ if is_addition => Self::Called,
+            Self::EndMarked | Self::Closed => Self::Closed,
+            _ if is_addition => Self::CallbacksCalled,
             _ => Self::Open,
         };
     }
 
     /// Reads a message of the user. Such a message arrives after everything before it has ended.
     pub(crate) fn take_message(&mut self) {
-        *self = if self.is_marked() { Self::Closed } else { Self::Called };
+        *self = if self.is_marked() { Self::Closed } else { Self::CallbacksCalled };
     }
 
     /// Returns `true` if the `after_agent` callbacks have been called and their event is stored.
     pub(crate) fn has_called(self) -> bool {
-        matches!(self, Self::Called | Self::Closed)
+        matches!(self, Self::CallbacksCalled | Self::Closed)
     }
 
     /// Returns `true` if the end of the agent is marked.
     pub(crate) fn is_marked(self) -> bool {
-        matches!(self, Self::Owed | Self::Closed)
+        matches!(self, Self::EndMarked | Self::Closed)
     }
 }

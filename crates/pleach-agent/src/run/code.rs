@@ -41,7 +41,7 @@ impl<'a> AgentRun<'a> {
         let work = lane.work();
         let output = executor.execute(&lane, code).await?;
         for file in &output.files {
-            // Code of a model may not store files outside the session.
+            // Code that a model wrote may not store files outside the session.
             let name = without_nul(file.name.trim_start_matches("user:"));
             lane.save_artifact(&name, file.content.clone()).await?;
         }

@@ -19,15 +19,15 @@ struct Streamed {
 }
 
 impl FragmentIds {
-    /// Assigns ids to the calls of a response. A call that continues a call of an earlier fragment gets the same id, any other
-    /// call without an id gets a new one.
+    /// Assigns ids to the calls of a response. A call that continues a call of an earlier fragment gets that call's id. Every
+    /// other call without an id gets a new one.
     pub(super) fn identify(&mut self, content: &mut Content, is_partial: bool, ids: &dyn IdGen) {
         let mut known: Vec<&Streamed> = self.0.iter().collect();
         for call in content.parts.iter_mut().flatten().filter_map(|part| part.function_call.as_mut()) {
             let has_id = call.id.as_ref().is_some_and(|id| !id.is_empty());
             let at = known
                 .iter()
-                .position(|known| if has_id { call.id.as_ref() == Some(&known.id) } else { known.is(call) });
+                .position(|known| if has_id { call.id.as_ref() == Some(&known.id) } else { known.may_be(call) });
             if let Some(at) = at {
                 call.id = Some(known.remove(at).id.clone());
             }
@@ -52,7 +52,7 @@ impl FragmentIds {
 
 impl Streamed {
     /// Returns `true` if a later call may be the same call: it has the same function, and its arguments have at most grown.
-    fn is(&self, call: &FunctionCall) -> bool {
+    fn may_be(&self, call: &FunctionCall) -> bool {
         let args = call.args.as_ref();
         let grows = |(key, value): (&String, &Value)| match (value, args.and_then(|args| args.get(key))) {
             (_, None) => true,
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn l157_calls_of_one_function_in_fragments_of_their_own_are_two() {
+    fn l157_calls_of_one_function_in_separate_fragments_get_different_ids() {
         let [paris, rome] = [("look", json!({"city": "Paris"})), ("look", json!({"city": "Rome"}))];
         let found = ids(&[from_ref(&paris), from_ref(&rome), &[paris.clone(), rome.clone()]]);
         assert_ne!(found[0], found[1]);

@@ -176,8 +176,8 @@ impl<'a> AgentRun<'a> {
         }
         match recorded.closing {
             Closing::Closed => true,
-            Closing::Owed => false,
-            Closing::Called => !self.handle.invocation().is_resumable(),
+            Closing::EndMarked => false,
+            Closing::CallbacksCalled => !self.handle.invocation().is_resumable(),
             Closing::Open => !self.handle.invocation().is_resumable() && self.needs_nothing_after(),
         }
     }

@@ -84,7 +84,7 @@ impl AgentRun<'_> {
                 return Ok(end);
             }
         }
-        span.over();
+        span.complete();
         if is_silent {
             // Without this event, the session would show a message without an answer.
             let said = "the model ended its answer without saying or calling anything";
@@ -142,7 +142,7 @@ impl AgentRun<'_> {
     ) -> Result<Option<StepEnd>, NodeError> {
         keep_content(&mut response.content)?;
         response.report_missing_content(call.streaming);
-        self.read_plan(&mut response).await?;
+        self.process_plan(&mut response).await?;
         if response.is_blank() {
             return Ok(None);
         }

@@ -69,7 +69,7 @@ impl ModelSpan {
     }
 
     /// Closes the span at the end of the stream.
-    pub(super) fn over(&mut self) {
+    pub(super) fn complete(&mut self) {
         if let Some(span) = self.0.take() {
             span.end(SpanEnd::Completed);
         }

@@ -1,4 +1,4 @@
-//! Changes of requests and responses by the planner of an agent.
+//! The changes that an agent's planner makes to requests and responses.
 // L70
 
 use pleach_context::engine::LaneSetup;
@@ -27,7 +27,7 @@ impl AgentRun<'_> {
     }
 
     /// Lets the planner change a response.
-    pub(super) async fn read_plan(&self, response: &mut LlmResponse) -> Result<(), NodeError> {
+    pub(super) async fn process_plan(&self, response: &mut LlmResponse) -> Result<(), NodeError> {
         let Some(planner) = self.agent.planner.as_ref().filter(|planner| planner.thinking_config().is_none()) else {
             return Ok(());
         };

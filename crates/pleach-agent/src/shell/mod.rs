@@ -135,7 +135,7 @@ impl<'a> ShellRun<'a> {
         // If a sub-agent has run since then, the callbacks are called again.
         let has_called = closing.has_called() && Recorded::of(&self.shell.agent, &self.handle).closing.has_called();
         // google-adk marks the end only after the sub-agents, so an agent without sub-agents has no mark.
-        let closing = if self.children().is_empty() { Closing::Owed } else { closing };
+        let closing = if self.children().is_empty() { Closing::EndMarked } else { closing };
         if let Some(addition) = around.finish(end, closing, !has_called).await? {
             self.handle.emit_noted(addition).await?;
         }

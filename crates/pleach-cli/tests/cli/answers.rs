@@ -81,7 +81,7 @@ async fn what_cannot_be_answered_is_refused_and_nothing_is_stored() {
 
 // An invocation whose last event is not a question may be running in another process.
 #[tokio::test]
-async fn an_invocation_that_may_run_is_left_alone_unless_it_is_forced() {
+async fn an_answer_to_an_invocation_that_may_run_needs_force() {
     use pleach::{Event, SessionServiceExt as _};
     let folder = tempfile::tempdir().unwrap();
     let url = url(folder.path(), "a.db");
@@ -100,7 +100,7 @@ async fn an_invocation_that_may_run_is_left_alone_unless_it_is_forced() {
 
 // An append compares the revision of the whole session, so another running invocation would also be stale.
 #[tokio::test]
-async fn another_invocation_of_the_session_that_may_run_is_named() {
+async fn the_error_names_another_invocation_of_the_session_that_may_run() {
     use pleach::{Event, SessionServiceExt as _};
     let folder = tempfile::tempdir().unwrap();
     let url = url(folder.path(), "a.db");

@@ -72,7 +72,7 @@ async fn a_database_is_migrated_and_compared() {
         let ran = pleach(&["migrate", &from, to]);
         assert_eq!(
             (ran.code, ran.out.as_str()),
-            (0, "3 sessions copied, 0 existed already; 7 events compared\n"),
+            (0, "3 sessions copied, 0 already existed; 7 events compared\n"),
             "{ran:?}"
         );
         for (app, user, id) in [("shop", "ana", "s1"), ("shop", "ben", "s2"), ("desk", "ana", "s1")] {
@@ -253,7 +253,7 @@ async fn copies_need_the_values_that_are_outside_of_the_database() {
 
     for (refused, out) in [
         (pleach(&["sessions", "export", "--sessions", &from]), ""),
-        (pleach(&["migrate", &from, &to]), "0 sessions copied, 0 existed already; 0 events compared\n"),
+        (pleach(&["migrate", &from, &to]), "0 sessions copied, 0 already existed; 0 events compared\n"),
     ] {
         assert_eq!(refused.code, 1, "{refused:?}");
         assert!(refused.err.contains("shop/ana/s1") && refused.err.contains("--from-payloads"), "{refused:?}");

@@ -30,7 +30,7 @@ async fn sessions_are_listed_and_shown() {
 }
 
 #[tokio::test]
-async fn events_are_a_line_each() {
+async fn each_event_is_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let url = url(folder.path(), "a.db");
     fill(&url).await;
@@ -118,7 +118,7 @@ fn databases_of_google_adk_are_read() {
 
 // A program's state may contain a credential, and its texts may change the direction of the text around them.
 #[tokio::test]
-async fn texts_show_no_secret_and_turn_no_line() {
+async fn secrets_and_marks_of_direction_are_not_shown() {
     let folder = tempfile::tempdir().unwrap();
     let url = url(folder.path(), "a.db");
     let store = connect(&url).await.unwrap();

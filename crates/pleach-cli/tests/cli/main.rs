@@ -1,4 +1,4 @@
-//! The command on databases that the tests fill.
+//! Tests of the command with databases that they fill.
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 mod answers;

@@ -91,7 +91,7 @@ impl Context {
         if let Err(error) = self.check_may_wait() {
             return error;
         }
-        let event = match self.asking(questions, select) {
+        let event = match self.event_for(questions, select) {
             Ok(event) => event,
             Err(error) => return error,
         };
@@ -120,8 +120,8 @@ impl Context {
         Ok(())
     }
 
-    /// Makes the event that asks questions, which have ids.
-    fn asking(&self, questions: Vec<RequestInput>, select: Option<&str>) -> Result<Event, NodeError> {
+    /// Makes the event that asks these questions. Every question has an id.
+    fn event_for(&self, questions: Vec<RequestInput>, select: Option<&str>) -> Result<Event, NodeError> {
         let (mut calls, mut ids) = (Vec::new(), Vec::new());
         for mut question in questions {
             let id = question.interrupt_id.take().unwrap_or_default();
@@ -152,13 +152,13 @@ pub(super) fn typed<T: JsonSchema>(question: RequestInput<T>) -> RequestInput {
 /// Returns the JSON schema of a type in the form that questions carry, or `None` if it says nothing about the type.
 #[must_use]
 pub fn json_schema_of<T: JsonSchema>() -> Option<Value> {
-    const SAYS: [&str; 8] = ["type", "properties", "anyOf", "oneOf", "allOf", "enum", "const", "$ref"];
+    const CONSTRAINTS: [&str; 8] = ["type", "properties", "anyOf", "oneOf", "allOf", "enum", "const", "$ref"];
     let mut schema = schemars::schema_for!(T).to_value();
     let fields = schema.as_object_mut()?;
     if !has_optional_keys(fields) {
         fields.remove("$schema");
     }
-    SAYS.iter().any(|keyword| fields.contains_key(*keyword)).then_some(schema)
+    CONSTRAINTS.iter().any(|keyword| fields.contains_key(*keyword)).then_some(schema)
 }
 
 /// Whether answers may omit some keys. If so, the schema keeps its dialect: without the dialect an absent key is read

@@ -77,7 +77,7 @@ impl Context {
         let mut cell = self.cell();
         if cell.has_calls_under_way() {
             return Err(NodeError::value(format!(
-                "a {what} of node '{}' begins beside another call of the node, which may come in another order on a resume: run each lane as a node of its own, with `Context::run`",
+                "a {what} of node '{}' begins while another call of the node is in progress, and the two may begin in another order on a resume: run each lane as a node of its own, with `Context::run`",
                 self.node_name()
             )));
         }

@@ -84,7 +84,7 @@ pub struct LaneSetup {
     pub branch: Option<Branch>,
     /// The path on the lane's events; `None` for the run's path.
     pub event_path: Option<NodePath>,
-    /// The index in the session from which the lane's own events start; `None` for the run's index.
+    /// The index in the session at which the lane's own events start; `None` for the run's index.
     pub since: Option<usize>,
     /// A loop and its round. The lane's first event records them.
     pub round: Option<(SmolStr, u32)>,
@@ -125,7 +125,7 @@ impl RunHandle {
         self.ctx.cell().lane.event_path().unwrap_or_else(|| self.ctx.node_path()).clone()
     }
 
-    /// Returns the index in the session from which the events of this call start.
+    /// Returns the index in the session at which the events of this call start.
     #[must_use]
     pub fn since(&self) -> usize {
         self.ctx.cell().lane.agent.as_ref().map_or(0, |part| part.since)

@@ -5,7 +5,7 @@
 //!
 //! - [`RunHandle`] drives one run: it makes the contexts of children and of further attempts, stages and delivers
 //!   events, records caught failures, orders replayed children, and takes the outcome.
-//! - [`InvocationHandle`] provides the queue, the services and the history of an invocation.
+//! - [`InvocationHandle`] provides access to an invocation's queue, services and history.
 //! - [`HistoryHandle`] keeps plans and completions in a history.
 //!
 //! A node body gets a context. An engine's body makes its handle once, with [`RunHandle::of`], and keeps it. Hooks,
@@ -90,7 +90,7 @@ pub(crate) use tree::{MAX_DEPTH, too_deep};
 ///     run.begin_tool_call("call-1");
 ///     let result = tool.run(&Map::new(), run.context()).await?;
 ///     let asked = run.take_tool_requests();
-///     assert!(asked.confirmation.is_none(), "the engine asks a person");
+///     assert!(asked.confirmation.is_none(), "the tool requests a confirmation");
 ///     Ok(Flow::output(result.value))
 /// }
 /// ```

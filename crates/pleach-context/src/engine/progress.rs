@@ -11,7 +11,7 @@ impl RunHandle {
         self.ctx.inner.last_event.note(ticket);
     }
 
-    /// Records the last event of this run, which has ended, in the run above, which ends no earlier.
+    /// Records the last event of this run in its parent run. Call it when this run has ended.
     pub fn note_last_event_above(&self) {
         if let (Some(parent), Some(last)) = (self.parent(), self.last_event()) {
             parent.note_event(last);

@@ -55,8 +55,8 @@ pub(crate) struct RunState {
     pub(crate) workflow: Option<Box<WorkflowPart>>,
     /// The failures of children that the body has received.
     pub(crate) failures: Option<Box<Failures>>,
-    /// This attempt, or a run below it that did not complete, continued after failures, and no error event has ended
-    /// their effect yet.
+    /// This attempt continued after a failure, or an incomplete run below it did. An error event ends the effect of the
+    /// failure and clears this.
     pub(crate) has_caught: bool,
 }
 
@@ -106,7 +106,7 @@ pub(crate) struct AgentPart {
     pub(crate) event_path: Option<NodePath>,
     /// The transfer on the last event of the call.
     pub(crate) transfer: Option<Transfer>,
-    /// The index in the session from which the events of the call start.
+    /// The index in the session at which the events of the call start.
     pub(crate) since: usize,
     /// The loops around the call with their rounds, until an event records them.
     pub(crate) rounds: Option<Arc<[(SmolStr, u32)]>>,
@@ -140,7 +140,7 @@ pub(crate) struct OwnLane {
 #[derive(Debug)]
 pub(crate) struct Transfer {
     pub(crate) agent: SmolStr,
-    /// The index in the session from which the agent runs, if it is known.
+    /// The index in the session at which the agent's run begins, if it is known.
     pub(crate) since: Option<usize>,
 }
 
@@ -264,7 +264,7 @@ pub(crate) struct ToolPart {
     pub(crate) key: String,
     /// Whether this is the first call of the agent's run.
     pub(crate) is_first: bool,
-    /// The call's first child has the number of the call.
+    /// The call runs a child agent, whose run id is the call's number.
     pub(crate) is_run_of_child: bool,
     /// The number of children of each name that the call has started.
     children: HashMap<SmolStr, u32>,
@@ -277,8 +277,8 @@ pub(crate) struct ToolPart {
 impl ToolPart {
     /// Returns the run id of the next child of this name; `None` if the run counts its children.
     ///
-    /// The id is derived from the call, so a resume finds the same runs although it makes only the calls without a
-    /// response.
+    /// The id is derived from the call. A resume makes only the calls without a response, and must find their runs under
+    /// the same ids.
     pub(crate) fn next_run_id(&mut self, name: &SmolStr) -> Option<SmolStr> {
         let id = self.peek_run_id(name)?;
         *self.children.entry(name.clone()).or_default() += 1;

@@ -14,8 +14,8 @@ use crate::{Branch, Content, EventActions, EventId, InvocationId, Map, NodePath}
 /// User code creates events by chaining (`Event::from_author("a").with_route("hard")`). The engine sets id, time,
 /// invocation, path and branch, stores the events and then shares them as `Arc<Event>`.
 ///
-/// Fields that node runs usually set are stored inline. All others are behind one pointer, so an event that only
-/// carries an output needs no allocation.
+/// Rarely set fields share one allocation, which is made when the first of them is set. The other fields are stored
+/// inline or have an allocation of their own.
 ///
 /// JSON: snake_case in google-adk's order, without `null` fields; [`to_camel`](crate::to_camel) returns the HTTP form.
 /// Either casing can be read. Unknown keys at the top level and in `node_info` are kept.
@@ -32,7 +32,7 @@ pub struct Event {
     pub(super) output: Option<Value>,
     pub(super) content: Option<Box<Content>>,
     pub(super) actions: EventActions,
-    #[expect(clippy::box_collection, reason = "few events have them, and one pointer in line is a third of the set")]
+    #[expect(clippy::box_collection, reason = "few events have them, and a set stored inline is three times as large")]
     pub(super) long_running_tool_ids: Option<Box<BTreeSet<String>>>,
     pub(super) output_for: OutputFor,
     pub(super) uncommon: Option<Box<UncommonFields>>,
@@ -245,7 +245,7 @@ impl Event {
     uncommon! {
         /// Returns the tag that hides the event from other runs.
         isolation_scope, set_isolation_scope: Arc<str> => |stored| stored.as_deref() => &str;
-        /// Returns `true` if a live turn is over.
+        /// Returns whether the model's turn in a live session is over.
         turn_complete, set_turn_complete: bool => |stored| *stored => bool;
         /// Returns the class name of the error that the event reports.
         error_code, set_error_code: String => |stored| stored.as_deref() => &str;

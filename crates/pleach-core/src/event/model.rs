@@ -18,7 +18,7 @@ pub struct ModelInfo {
     pub finish_reason: Option<String>,
     /// Whether the user interrupted the model.
     pub interrupted: Option<bool>,
-    /// The number of tokens used.
+    /// The usage that the model reported, such as its token counts.
     pub usage_metadata: Option<Owned>,
     /// The handle with which a live session can be resumed.
     pub live_session_resumption_update: Option<Owned>,
@@ -26,7 +26,7 @@ pub struct ModelInfo {
     pub live_session_id: Option<String>,
     /// The server's announcement that it will close the live session.
     pub go_away: Option<Owned>,
-    /// Whether speech is detected.
+    /// The start or end of speech that a live session detected.
     pub voice_activity: Option<Owned>,
     /// The text of what the user said.
     pub input_transcription: Option<Owned>,

@@ -56,7 +56,7 @@ impl<'a> NodeInfo<'a> {
 }
 
 json_object! {
-    /// The metadata as read. Older writers stored run ids next to a path without them.
+    /// The node metadata as stored. Older writers stored the run id in a field of its own, next to a path without run ids.
     pub(super) struct NodeInfoDocument keep {
         /// See [`NodeInfo::path`].
         path: NodePath = "path",

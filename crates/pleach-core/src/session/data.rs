@@ -34,8 +34,8 @@ pub struct Session {
     pub state: Map,
     /// The events, oldest first.
     pub events: Vec<Arc<Event>>,
-    /// The keys that are missing in the state because another program stored values that cannot be read. Stores keep
-    /// these values until the keys are set. Not part of the JSON.
+    /// The state keys whose stored values cannot be read, because another program wrote them. The state lacks these keys.
+    /// Stores keep the values until the keys are set. The JSON does not contain this field.
     pub unreadable: UnreadableKeys,
 }
 
@@ -82,7 +82,7 @@ impl Session {
         self.head.last_update_time()
     }
 
-    /// Returns the revision of the stored session that the caller has seen.
+    /// Returns the stored revision that the caller has last seen.
     pub fn revision(&self) -> Revision {
         self.head.revision()
     }

@@ -47,7 +47,7 @@ fn a_group_is_around_its_nodes_and_everything_is_inside_the_picture() {
 }
 
 #[test]
-fn names_in_an_svg_document_stay_texts() {
+fn an_svg_document_escapes_names() {
     let svg = Picture::of(&triage(), None).unwrap().to_svg();
     assert!(svg.contains(">&lt;left&gt;</text>") && svg.contains(">a&quot;&amp;b</text>"), "{svg}");
     assert!(!svg.contains("<left>") && svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));

@@ -51,9 +51,9 @@ pub struct NodeRun {
     pub events: usize,
     /// The attempts. A node that is not retried has one.
     pub attempts: Vec<Attempt>,
-    /// The work of the run in each turn since it began, in order, without gaps. Consecutive turns in which the
-    /// same happened, or nothing, are one entry, so the number of entries is at most twice the number of turns that
-    /// moved the run.
+    /// The work of the run in each turn since it began, in order, without gaps. Consecutive turns with the
+    /// same work, or with none, are one entry. The number of entries is therefore at most twice the number of turns in
+    /// which the run made progress.
     pub turns: Vec<TurnWork>,
     /// The output of the run.
     pub output: Option<Value>,

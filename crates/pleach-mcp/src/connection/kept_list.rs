@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::declared::Listed;
 
-/// The number of equal lists in a row that are accepted although the server has reported changes.
+/// The number of equal lists in a row after which reports of changes are still believed at once.
 const FREE: u32 = 2;
 /// The longest time for which reports of changes are ignored.
 const LONGEST_WAIT: f64 = 30.0;
@@ -30,11 +30,11 @@ impl KeptList {
         }
     }
 
-    /// Returns the tools unless they must be listed again. A list stays valid while nothing has changed, or while the server reports a change after
-    /// every listing.
+    /// Returns the tools unless they must be listed again. They must if the server has reported a change since the listing. After several equal
+    /// lists, such reports are ignored for a time that doubles with each further one.
     pub(super) fn current(&self, version: u64, now: f64) -> Option<&Listed> {
-        let is_believed = !(self.at..self.at + wait_after(self.same)).contains(&now);
-        (self.version == version || !is_believed).then_some(&self.listed)
+        let ignores_reports = (self.at..self.at + wait_after(self.same)).contains(&now);
+        (self.version == version || ignores_reports).then_some(&self.listed)
     }
 }
 
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_reports_a_change_after_each_list_is_asked_ever_later() {
+    fn a_server_that_reports_a_change_after_each_list_is_asked_less_and_less_often() {
         let mut kept = KeptList::after(None, 0, listed("a"), 0.0);
         assert!(kept.current(0, 99.0).is_some());
         let mut waits = Vec::new();
@@ -75,6 +75,6 @@ mod tests {
         }
         assert_eq!(waits, [0, 0, 0, 1, 2, 4, 8, 16, 30]);
         kept = KeptList::after(Some(&kept), 10, listed("b"), 1_000.0);
-        assert!(kept.current(11, 1_000.0).is_none(), "a list that has changed is believed");
+        assert!(kept.current(11, 1_000.0).is_none(), "the list has changed, so the next report is believed");
     }
 }

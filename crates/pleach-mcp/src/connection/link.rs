@@ -13,7 +13,7 @@ use crate::declared::Listed;
 use crate::error::McpError;
 use crate::limits::Limits;
 
-/// A session that lasted this many seconds was not a failure to reach the server.
+/// The number of seconds after which the end of a session is not treated as a failure to reach the server.
 const STEADY: f64 = 10.0;
 /// The number of failures in a row without a wait.
 const FREE_FAILURES: u32 = 2;

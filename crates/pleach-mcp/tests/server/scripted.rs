@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 /// An HTTP request.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct HttpRequest {
     /// `GET`, `POST` or `DELETE`.
     pub(crate) verb: String,
     headers: Vec<(String, String)>,
@@ -18,7 +18,7 @@ pub(crate) struct Asked {
     pub(crate) message: Value,
 }
 
-impl Asked {
+impl HttpRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
@@ -94,12 +94,12 @@ fn head(status: &str, headers: &str) -> String {
     format!("HTTP/1.1 {status}\r\n{headers}\r\n\r\n")
 }
 
-type Script = Arc<dyn Fn(&Asked) -> Option<Reply> + Send + Sync>;
+type Script = Arc<dyn Fn(&HttpRequest) -> Option<Reply> + Send + Sync>;
 
-/// A server that ends with its value.
+/// A server that is stopped when this value is dropped.
 pub(crate) struct Scripted {
     pub(crate) url: String,
-    log: Arc<Mutex<Vec<Asked>>>,
+    log: Arc<Mutex<Vec<HttpRequest>>>,
     /// The bytes that floods have sent.
     pub(crate) flooded: Arc<AtomicUsize>,
     task: JoinHandle<()>,
@@ -118,16 +118,16 @@ impl Scripted {
     }
 
     /// Returns the requests of a method.
-    pub(crate) fn asked(&self, method: &str) -> Vec<Asked> {
+    pub(crate) fn asked(&self, method: &str) -> Vec<HttpRequest> {
         self.log.lock().unwrap().iter().filter(|asked| asked.method() == method).cloned().collect()
     }
 }
 
-/// Serves. Requests without a reply in the script are handled like by a good server with sessions and without a stream of notices.
-pub(crate) async fn serve(script: impl Fn(&Asked) -> Option<Reply> + Send + Sync + 'static) -> Scripted {
+/// Starts a server. If the script has no reply to a request, the server answers correctly; it has sessions, but no stream of notices.
+pub(crate) async fn serve(script: impl Fn(&HttpRequest) -> Option<Reply> + Send + Sync + 'static) -> Scripted {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let (log, flooded) = (Arc::<Mutex<Vec<Asked>>>::default(), Arc::<AtomicUsize>::default());
+    let (log, flooded) = (Arc::<Mutex<Vec<HttpRequest>>>::default(), Arc::<AtomicUsize>::default());
     let (kept, sent) = (Arc::clone(&log), Arc::clone(&flooded));
     let script: Script = Arc::new(script);
     let task = tokio::spawn(async move {
@@ -140,7 +140,12 @@ pub(crate) async fn serve(script: impl Fn(&Asked) -> Option<Reply> + Send + Sync
     Scripted { url, log, flooded, task }
 }
 
-async fn talk(stream: TcpStream, script: Script, log: Arc<Mutex<Vec<Asked>>>, flooded: Arc<AtomicUsize>) -> Option<()> {
+async fn talk(
+    stream: TcpStream,
+    script: Script,
+    log: Arc<Mutex<Vec<HttpRequest>>>,
+    flooded: Arc<AtomicUsize>,
+) -> Option<()> {
     let mut stream = BufReader::new(stream);
     loop {
         let asked = read(&mut stream).await?;
@@ -164,7 +169,7 @@ async fn talk(stream: TcpStream, script: Script, log: Arc<Mutex<Vec<Asked>>>, fl
     }
 }
 
-async fn read(stream: &mut BufReader<TcpStream>) -> Option<Asked> {
+async fn read(stream: &mut BufReader<TcpStream>) -> Option<HttpRequest> {
     let mut lines = Vec::new();
     loop {
         let mut line = String::new();
@@ -185,11 +190,11 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<Asked> {
     let mut body = vec![0; length];
     stream.read_exact(&mut body).await.ok()?;
     let message = serde_json::from_slice(&body).unwrap_or_default();
-    Some(Asked { verb, headers, message })
+    Some(HttpRequest { verb, headers, message })
 }
 
 /// Returns the reply of a good server.
-pub(crate) fn good(asked: &Asked) -> Reply {
+pub(crate) fn good(asked: &HttpRequest) -> Reply {
     match (asked.verb.as_str(), asked.method()) {
         ("POST", "initialize") => Reply::json(&asked.answer(introduction())).with("mcp-session-id: s-1"),
         ("POST", _) if asked.id().is_null() || asked.method().is_empty() => Reply::accepted(),

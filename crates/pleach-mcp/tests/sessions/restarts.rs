@@ -8,7 +8,7 @@ use pleach_mcp::{McpEndpoint, McpError, McpToolset};
 use pleach_testkit::HeldClock;
 use serde_json::{Value, json};
 
-use crate::server::scripted::{self, Asked, Reply, contents, event};
+use crate::server::scripted::{self, HttpRequest, Reply, contents, event};
 
 fn toolset(url: &str) -> McpToolset {
     McpToolset::builder(McpEndpoint::new(url)).name("s").build().unwrap()
@@ -21,7 +21,7 @@ async fn read(toolset: &McpToolset) -> Result<Part, McpError> {
 }
 
 /// Reads a resource of a server that replies like this.
-async fn read_from(reply: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Result<Part, McpError> {
+async fn read_from(reply: impl Fn(&HttpRequest) -> Reply + Send + Sync + 'static) -> Result<Part, McpError> {
     let server = scripted::serve(move |asked| (asked.method() == "resources/read").then(|| reply(asked))).await;
     read(&toolset(&server.url)).await
 }
@@ -111,7 +111,7 @@ async fn a_post_without_an_answer_is_an_error_at_once() {
 }
 
 /// A restarted server. It does not know its earlier sessions.
-async fn restarted(refusal: fn(&Asked) -> Reply) -> (scripted::Scripted, Arc<AtomicBool>) {
+async fn restarted(refusal: fn(&HttpRequest) -> Reply) -> (scripted::Scripted, Arc<AtomicBool>) {
     let is_new = Arc::new(AtomicBool::new(false));
     let knows = Arc::clone(&is_new);
     let server = scripted::serve(move |asked| {
@@ -130,7 +130,7 @@ async fn restarted(refusal: fn(&Asked) -> Reply) -> (scripted::Scripted, Arc<Ato
 
 #[tokio::test]
 async fn the_call_after_a_restart_fails_and_the_next_one_opens_a_session() {
-    let refusals: [fn(&Asked) -> Reply; 8] = [
+    let refusals: [fn(&HttpRequest) -> Reply; 8] = [
         |_| Reply::new("404 Not Found", "text/plain", ""),
         |_| Reply::new("404 Not Found", "text/html", "<html>"),
         |_| Reply::new("410 Gone", "text/plain", ""),
@@ -221,7 +221,7 @@ async fn an_answer_may_come_on_the_general_stream() {
 
 /// Returns the error for a server that repeats `said`, at its URL with this query and this header.
 async fn repeated(said: &'static str, query: &str, name: &str, value: &str) -> String {
-    let script = move |asked: &Asked| {
+    let script = move |asked: &HttpRequest| {
         (asked.method() == "resources/read").then(|| {
             let error = json!({"code": -32000, "message": said});
             Reply::json(&json!({"jsonrpc": "2.0", "id": asked.id(), "error": error}))
@@ -262,7 +262,7 @@ async fn all_names_of_this_machine_lead_to_it() {
 #[tokio::test]
 async fn an_answer_that_announces_too_many_bytes_is_refused_at_once() {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 4001\r\n\r\n";
-    let held = |asked: &Asked| (asked.method() == "resources/read").then(|| Reply::Held(head.to_owned()));
+    let held = |asked: &HttpRequest| (asked.method() == "resources/read").then(|| Reply::Held(head.to_owned()));
     let server = scripted::serve(held).await;
     let toolset = McpToolset::builder(McpEndpoint::new(&server.url)).name("s").max_message_bytes(4_000);
     let read =
@@ -281,7 +281,7 @@ async fn yield_often() {
 #[tokio::test]
 async fn the_body_of_a_refusal_is_waited_for_five_seconds() {
     let head = "HTTP/1.1 500 Internal Server Error\r\ncontent-length: 100\r\n\r\nout of paper";
-    let held = |asked: &Asked| (asked.method() == "resources/read").then(|| Reply::Held(head.to_owned()));
+    let held = |asked: &HttpRequest| (asked.method() == "resources/read").then(|| Reply::Held(head.to_owned()));
     let server = scripted::serve(held).await;
     let clock = HeldClock::default();
     let toolset = McpToolset::builder(McpEndpoint::new(&server.url)).name("s").clock(Arc::new(clock.clone()));

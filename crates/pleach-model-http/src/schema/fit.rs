@@ -11,9 +11,9 @@ use serde_json::Value;
 use super::keywords::rewrite_all;
 use super::{Dialect, Keys, SchemaFault, Standard, answer, root};
 
-/// The most warnings that are remembered.
+/// The maximum number of remembered warnings.
 const MOST_WARNINGS: usize = 1_024;
-/// The characters of a name that are shown.
+/// The maximum number of shown characters of a name.
 const SHOWN: usize = 100;
 
 /// A request that is fitted to the provider.
@@ -61,7 +61,7 @@ pub(crate) fn fit<'a>(model: &str, request: &'a LlmRequest, dialect: &Dialect, w
                         warned.warn(
                             model,
                             name,
-                            "the schema of a tool is sent without a part of it",
+                            "a part of a tool's schema is not sent to the model",
                             &losses.join(", "),
                         );
                     }
@@ -81,7 +81,7 @@ pub(crate) fn fit<'a>(model: &str, request: &'a LlmRequest, dialect: &Dialect, w
         }
     }
     fitted.drop_left_out(&left_out);
-    fitted.send_history();
+    fitted.rename_in_history();
     fitted
 }
 
@@ -89,7 +89,7 @@ type Declared = (Arc<FunctionDeclaration>, Option<Keys>, Vec<String>);
 
 /// Returns the declaration with a schema that the provider takes. If nothing changes, the result is the same declaration.
 fn declaration(function: &Arc<FunctionDeclaration>, dialect: &Dialect) -> Result<Declared, SchemaFault> {
-    // Gemini's own form of a schema has the same meaning.
+    // A schema in Gemini's own field is accepted as well.
     let given = function.parameters_json_schema.as_ref().or_else(|| function.extra.as_ref()?.get("parameters"));
     let Some(given) = given else { return Ok((Arc::clone(function), None, Vec::new())) };
     let (schema, keys, losses) = parameters(given, dialect)?;
@@ -109,7 +109,7 @@ pub(super) fn parameters(given: &Value, dialect: &Dialect) -> Result<(Value, Opt
     let mut standard = Standard::of(given)?;
     root::as_object(&mut standard)?;
     let losses = std::mem::take(&mut standard.losses);
-    let (schema, keys) = as_taken(standard, dialect);
+    let (schema, keys) = for_provider(standard, dialect);
     Ok((schema, keys, losses))
 }
 
@@ -117,12 +117,12 @@ pub(super) fn parameters(given: &Value, dialect: &Dialect) -> Result<(Value, Opt
 #[cfg(any(feature = "anthropic", feature = "gemini"))]
 pub(crate) fn fit_answer(schema: &Value, dialect: &Dialect) -> (Value, Option<Keys>) {
     match Standard::of(schema) {
-        Ok(standard) => as_taken(standard, dialect),
+        Ok(standard) => for_provider(standard, dialect),
         Err(_) => (schema.clone(), None),
     }
 }
 
-fn as_taken(standard: Standard, dialect: &Dialect) -> (Value, Option<Keys>) {
+fn for_provider(standard: Standard, dialect: &Dialect) -> (Value, Option<Keys>) {
     let mut schema = standard.into_value();
     if let Some(definitions) = schema.get_mut("$defs").and_then(Value::as_object_mut) {
         definitions.values_mut().for_each(|definition| rewrite_all(definition, dialect.rewrite));
@@ -133,7 +133,8 @@ fn as_taken(standard: Standard, dialect: &Dialect) -> (Value, Option<Keys>) {
 }
 
 impl Fitted<'_> {
-    /// Removes traces of functions that were left out, which providers refuse: empty lists, and their names among those that may be called.
+    /// Removes references to functions that were left out, because providers refuse them: empty lists of functions, and names in the list
+    /// of allowed functions.
     fn drop_left_out(&mut self, left_out: &[&str]) {
         if left_out.is_empty() {
             return;
@@ -154,7 +155,7 @@ impl Fitted<'_> {
     }
 
     /// Renames properties in the calls of the conversation to the provider's names.
-    fn send_history(&mut self) {
+    fn rename_in_history(&mut self) {
         if self.keys.is_empty() {
             return;
         }
@@ -178,8 +179,8 @@ impl Fitted<'_> {
         }
     }
 
-    /// Renames properties in the calls of an answer, or of a piece of one, back to the names of the functions, and takes an answer of a schema out
-    /// of its object. Returns `None` if nothing of a piece is left.
+    /// Undoes the changes in a response or a streamed piece of one: renames the arguments of calls back, and takes an answer
+    /// out of the object that wraps it. Returns `None` if nothing of a piece is left.
     pub(crate) fn restore(&self, response: LlmResponse) -> Option<LlmResponse> {
         let response = if self.keys.is_empty() { response } else { self.restore_calls(response) };
         if self.is_wrapped { answer::unwrap(response) } else { Some(response) }

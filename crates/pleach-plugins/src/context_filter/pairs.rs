@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use pleach_core::Part;
 use pleach_model::SharedContent;
 
-use super::turns::full;
+use super::turns::non_empty;
 
 /// Removes from `after` the calls and responses whose counterpart is in `before` but is missing from `after` or on the
 /// wrong side. A call that had no response before stays: its result comes later.
@@ -43,6 +43,6 @@ fn pairs(contents: &[SharedContent]) -> HashSet<&str> {
 }
 
 fn id_of(part: &Part) -> Option<&str> {
-    let of_call = part.function_call.as_ref().and_then(|call| full(&call.id));
-    of_call.or_else(|| part.function_response.as_ref().and_then(|response| full(&response.id)))
+    let of_call = part.function_call.as_ref().and_then(|call| non_empty(&call.id));
+    of_call.or_else(|| part.function_response.as_ref().and_then(|response| non_empty(&response.id)))
 }

@@ -40,10 +40,10 @@ fn with_their_calls(contents: &[SharedContent], wanted: usize) -> usize {
     let mut needed: HashSet<&str> = HashSet::new();
     for (place, content) in contents.iter().enumerate().rev() {
         for part in content.parts().iter().rev() {
-            if let Some(id) = part.function_response.as_ref().and_then(|response| full(&response.id)) {
+            if let Some(id) = part.function_response.as_ref().and_then(|response| non_empty(&response.id)) {
                 needed.insert(id);
             }
-            if let Some(id) = part.function_call.as_ref().and_then(|call| full(&call.id)) {
+            if let Some(id) = part.function_call.as_ref().and_then(|call| non_empty(&call.id)) {
                 needed.remove(id);
             }
         }
@@ -54,7 +54,7 @@ fn with_their_calls(contents: &[SharedContent], wanted: usize) -> usize {
     0
 }
 
-pub(super) fn full(id: &Option<String>) -> Option<&str> {
+pub(super) fn non_empty(id: &Option<String>) -> Option<&str> {
     id.as_deref().filter(|id| !id.is_empty())
 }
 

@@ -37,7 +37,7 @@ impl Excerpts {
         short
     }
 
-    /// Returns a value as JSON, without the members whose names say that they are secret.
+    /// Returns a value as JSON, and hides members whose names mark them as secrets. If contents are not shown, returns the kind of the value.
     pub(super) fn value(&self, value: &Value) -> String {
         if !self.shown.contents {
             return kind(value).to_owned();
@@ -57,7 +57,8 @@ impl Excerpts {
         self.value(&Value::Object(args.clone()))
     }
 
-    /// Returns the name of a tool. If the tool does not exist, a model has made up the name.
+    /// Returns the name of a tool. If contents are not shown, returns `unknown` for a tool that does not exist, because a model has made up
+    /// its name.
     pub(super) fn tool(&self, tool: &dyn Tool) -> String {
         if self.shown.contents || tool.declaration().is_some() { self.text(tool.name()) } else { "unknown".to_owned() }
     }

@@ -14,7 +14,7 @@ use super::secrets::Secrets;
 
 impl LoggingPlugin {
     /// Writes a line about an invocation, if anyone receives it.
-    fn of_invocation(&self, ic: &InvocationContext, line: impl FnOnce(&Excerpts) -> String) {
+    fn write_for_invocation(&self, ic: &InvocationContext, line: impl FnOnce(&Excerpts) -> String) {
         if self.is_on() {
             let secrets = Secrets::of(&ic.state());
             let line = line(&Excerpts { shown: self.shown, secrets });
@@ -23,8 +23,8 @@ impl LoggingPlugin {
     }
 
     /// Writes a line about a run within an invocation.
-    fn of_run(&self, ctx: &Context, line: impl FnOnce(&Excerpts) -> String) {
-        self.of_invocation(ctx.invocation(), line);
+    fn write_for_run(&self, ctx: &Context, line: impl FnOnce(&Excerpts) -> String) {
+        self.write_for_invocation(ctx.invocation(), line);
     }
 }
 
@@ -35,12 +35,12 @@ impl Plugin for LoggingPlugin {
     }
 
     fn on_user_message<'a>(&'a self, ic: &'a InvocationContext, message: &'a Content) -> Hook<'a, Option<Content>> {
-        self.of_invocation(ic, |excerpts| format!("user: {}", excerpts.content(Some(message))));
+        self.write_for_invocation(ic, |excerpts| format!("user: {}", excerpts.content(Some(message))));
         None
     }
 
     fn before_run<'a>(&'a self, ic: &'a InvocationContext) -> Hook<'a, Option<Content>> {
-        self.of_invocation(ic, |excerpts| {
+        self.write_for_invocation(ic, |excerpts| {
             let text = |text: &str| excerpts.text(text);
             let caller = match ic.caller() {
                 Some(caller) => format!(", called by {}", text(caller.invocation_id().as_str())),
@@ -59,14 +59,14 @@ impl Plugin for LoggingPlugin {
     fn on_event<'a>(&'a self, ic: &'a InvocationContext, event: &'a Event) -> Hook<'a, Option<Event>> {
         let is_wanted = if event.is_partial() { self.shown.fragments } else { true };
         if self.shown.events && is_wanted {
-            self.of_invocation(ic, |excerpts| about_event(excerpts, event));
+            self.write_for_invocation(ic, |excerpts| about_event(excerpts, event));
         }
         None
     }
 
     fn before_node<'a>(&'a self, _: &'a NodeSpec, ctx: &'a Context, _: &'a NodeInput) -> Hook<'a, Option<Value>> {
         if self.shown.nodes {
-            self.of_run(ctx, |_| {
+            self.write_for_run(ctx, |_| {
                 let again =
                     if ctx.attempt_count() > 1 { format!(", attempt {}", ctx.attempt_count()) } else { String::new() };
                 format!("node {} starts{again}", ctx.node_path())
@@ -77,7 +77,7 @@ impl Plugin for LoggingPlugin {
 
     fn after_node<'a>(&'a self, _: &'a NodeSpec, ctx: &'a Context, output: Option<&'a Value>) -> Hook<'a, ()> {
         if self.shown.nodes {
-            self.of_run(ctx, |excerpts| match output {
+            self.write_for_run(ctx, |excerpts| match output {
                 Some(output) => format!("node {} ends: {}", ctx.node_path(), excerpts.value(output)),
                 None => format!("node {} ends", ctx.node_path()),
             });
@@ -86,7 +86,7 @@ impl Plugin for LoggingPlugin {
     }
 
     fn on_node_error<'a>(&'a self, _: &'a NodeSpec, ctx: &'a Context, error: &'a NodeError) -> Hook<'a, ()> {
-        self.of_run(ctx, |excerpts| format!("node {} fails: {}", ctx.node_path(), excerpts.error(error)));
+        self.write_for_run(ctx, |excerpts| format!("node {} fails: {}", ctx.node_path(), excerpts.error(error)));
         None
     }
 
@@ -96,7 +96,7 @@ impl Plugin for LoggingPlugin {
         args: &'a mut Map,
         ctx: &'a ToolContext,
     ) -> Hook<'a, Option<Value>> {
-        self.of_run(ctx, |excerpts| {
+        self.write_for_run(ctx, |excerpts| {
             format!("tool {} starts: {}{}", excerpts.tool(tool), call_id(ctx), excerpts.args(args))
         });
         None
@@ -109,7 +109,7 @@ impl Plugin for LoggingPlugin {
         ctx: &'a ToolContext,
         result: &'a Value,
     ) -> Hook<'a, Option<Value>> {
-        self.of_run(ctx, |excerpts| {
+        self.write_for_run(ctx, |excerpts| {
             let result_text = excerpts.value(result);
             let end = if reports_error(result) { "reports an error" } else { "ends" };
             format!("tool {} {end}: {}{result_text}", excerpts.tool(tool), call_id(ctx))
@@ -124,14 +124,14 @@ impl Plugin for LoggingPlugin {
         ctx: &'a ToolContext,
         error: &'a NodeError,
     ) -> Hook<'a, Option<Value>> {
-        self.of_run(ctx, |excerpts| {
+        self.write_for_run(ctx, |excerpts| {
             format!("tool {} fails: {}{}", excerpts.tool(tool), call_id(ctx), excerpts.error(error))
         });
         None
     }
 
     fn before_agent<'a>(&'a self, agent: &'a AgentSpec, ctx: &'a CallbackContext) -> Hook<'a, Option<Content>> {
-        self.of_run(ctx, |_| match ctx.branch() {
+        self.write_for_run(ctx, |_| match ctx.branch() {
             Some(branch) => format!("agent {} starts, branch {branch}", agent.name),
             None => format!("agent {} starts", agent.name),
         });
@@ -139,7 +139,7 @@ impl Plugin for LoggingPlugin {
     }
 
     fn after_agent<'a>(&'a self, agent: &'a AgentSpec, ctx: &'a CallbackContext) -> Hook<'a, Option<Content>> {
-        self.of_run(ctx, |_| format!("agent {} ends", agent.name));
+        self.write_for_run(ctx, |_| format!("agent {} ends", agent.name));
         None
     }
 
@@ -148,7 +148,7 @@ impl Plugin for LoggingPlugin {
         ctx: &'a CallbackContext,
         request: &'a mut LlmRequest,
     ) -> Hook<'a, Option<LlmResponse>> {
-        self.of_run(ctx, |excerpts| {
+        self.write_for_run(ctx, |excerpts| {
             let model = excerpts.text(request.model.as_deref().unwrap_or("its model"));
             let (contents, tools) = (request.contents.len(), request.declarations().count());
             format!("{} asks {model}: {}, {}", ctx.agent_name(), counted(contents, "content"), counted(tools, "tool"))
@@ -158,7 +158,7 @@ impl Plugin for LoggingPlugin {
 
     fn after_model<'a>(&'a self, ctx: &'a CallbackContext, response: &'a LlmResponse) -> Hook<'a, Option<LlmResponse>> {
         if !response.is_partial() || self.shown.fragments {
-            self.of_run(ctx, |excerpts| about_response(excerpts, ctx.agent_name(), response));
+            self.write_for_run(ctx, |excerpts| about_response(excerpts, ctx.agent_name(), response));
         }
         None
     }
@@ -169,7 +169,9 @@ impl Plugin for LoggingPlugin {
         _: &'a LlmRequest,
         error: &'a NodeError,
     ) -> Hook<'a, Option<LlmResponse>> {
-        self.of_run(ctx, |excerpts| format!("the model of {} fails: {}", ctx.agent_name(), excerpts.error(error)));
+        self.write_for_run(ctx, |excerpts| {
+            format!("the model of {} fails: {}", ctx.agent_name(), excerpts.error(error))
+        });
         None
     }
 
@@ -179,17 +181,19 @@ impl Plugin for LoggingPlugin {
         ctx: &'a CallbackContext,
         error: &'a NodeError,
     ) -> Hook<'a, ()> {
-        self.of_run(ctx, |excerpts| format!("agent {} fails: {}", agent.name, excerpts.error(error)));
+        self.write_for_run(ctx, |excerpts| format!("agent {} fails: {}", agent.name, excerpts.error(error)));
         None
     }
 
     fn after_run<'a>(&'a self, ic: &'a InvocationContext) -> Hook<'a, ()> {
-        self.of_invocation(ic, |_| if ic.is_aborted() { "run is aborted".to_owned() } else { "run ends".to_owned() });
+        self.write_for_invocation(ic, |_| {
+            if ic.is_aborted() { "run is aborted".to_owned() } else { "run ends".to_owned() }
+        });
         None
     }
 
     fn on_run_error<'a>(&'a self, ic: &'a InvocationContext, error: &'a NodeError) -> Hook<'a, ()> {
-        self.of_invocation(ic, |excerpts| format!("run fails: {}", excerpts.error(error)));
+        self.write_for_invocation(ic, |excerpts| format!("run fails: {}", excerpts.error(error)));
         None
     }
 }

@@ -32,8 +32,8 @@ impl GivenAnswer<'_> {
     }
 }
 
-/// Decides who may answer which question. The Runner asks the rule before it stores a person's answer, and again when a stored
-/// answer is repeated. It does not ask for sleeps, signals and the answers of deadlines.
+/// Decides who may answer which question. The Runner calls the rule before it stores a person's answer, and again when a stored
+/// answer is repeated. It does not call the rule for sleeps, signals and the default answers of deadlines.
 ///
 /// A closure that takes a [`GivenAnswer`] decides at once; an implementation of the trait may wait, for example for a list of
 /// roles. The default rule of a Runner is [`GivenAnswer::is_of_assignee`].

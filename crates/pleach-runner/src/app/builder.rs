@@ -54,7 +54,7 @@ pub struct RunnerBuilder {
 }
 
 impl RunnerBuilder {
-    /// Returns a builder for an app of this name.
+    /// Returns a builder for an app with this name.
     pub fn new(app_name: impl Into<AppName>) -> Self {
         Self {
             name: app_name.into(),
@@ -164,8 +164,8 @@ impl RunnerBuilder {
         self
     }
 
-    /// Sets whether checkpoints and completed runs are recorded. A resume then executes no completed run again, not even
-    /// one without an output.
+    /// Sets whether checkpoints and completed runs are recorded. If they are, a resume never executes a completed run again,
+    /// even if the run had no output.
     // R1030, R1011
     #[must_use]
     pub fn resumable(mut self, yes: bool) -> Self {
@@ -181,7 +181,7 @@ impl RunnerBuilder {
         self
     }
 
-    /// Sets the default model, for agents without a model of their own or of an ancestor.
+    /// Sets the default model. Agents use it if neither they nor their ancestors have a model.
     // L5
     #[must_use]
     pub fn model(mut self, model: impl Model) -> Self {
@@ -190,8 +190,8 @@ impl RunnerBuilder {
     }
 
     /// Sets the default limit of model calls per run, for runs whose [`RunConfig`](pleach_context::RunConfig) sets none; 0 means
-    /// no limit. If this is not called, the environment variable `ADK_MAX_LLM_CALLS` sets the limit when the Runner is built, or it is
-    /// 500.
+    /// no limit. If this is not called, the limit is the value of the environment variable `ADK_MAX_LLM_CALLS` when the Runner is built,
+    /// or 500.
     // L160
     #[must_use]
     pub fn max_llm_calls(mut self, calls: u32) -> Self {
@@ -206,13 +206,13 @@ impl RunnerBuilder {
         self
     }
 
-    /// Sets how long a run may store nothing before it claims its session, by the Runner's clock: a heartbeat, for apps that several
-    /// processes run on one database. None by default.
+    /// Sets the period of heartbeats: a run that has stored nothing for this long, by the Runner's clock, claims its session. Heartbeats are
+    /// for apps that several processes run on one database, and are off by default.
     ///
     /// All processes must set the same period. Each of them then sees which sessions the others work on. If an invocation is
     /// unfinished and its session changed within the last three periods, it is
-    /// [`RunsElsewhere`](crate::RunProgress::RunsElsewhere), [`Runner::unfinished`] does not list it, and its deadlines wait for it, unless
-    /// the body that asks does the work itself. A run that has lost its session ends at its next heartbeat, with
+    /// [`RunsElsewhere`](crate::RunProgress::RunsElsewhere), and [`Runner::unfinished`] does not list it. Its deadlines wait for the other
+    /// process, unless the body that asks does the work itself. A run that has lost its session ends at its next heartbeat, with
     /// [`SessionError::Stale`](pleach_session::SessionError::Stale), rather than at its next event.
     ///
     /// A heartbeat is one [claim](SessionService::claim), so it changes the session's update time and nothing else. A run makes

@@ -25,11 +25,11 @@ pub enum Overdue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DrainOptions {
-    /// The time that active runs have to end by themselves.
+    /// The time within which active runs may end by themselves.
     pub deadline: Duration,
-    /// What happens to the runs that are still active then.
+    /// The treatment of runs that are still active at the deadline.
     pub overdue: Overdue,
-    /// The time that those runs have to stop: to store pending events, answer open calls and run the plugins' hooks.
+    /// The time after the deadline within which these runs must stop: store pending events, answer open calls and run the plugins' hooks.
     pub grace: Duration,
 }
 
@@ -95,8 +95,8 @@ impl Runner {
     /// [`RunError::Draining`](crate::RunError::Draining), answers and resumes included. This cannot be undone. Reading,
     /// following, rewinding and forking still work. Close the Runner afterwards.
     ///
-    /// A run with a reader makes progress only while its reader polls it; a run that is not polled ends the drain after the
-    /// grace period. All waits use the Runner's clock. ADK has no such call.
+    /// A run with a reader makes progress only while its reader polls it. If a run is not polled, the drain waits for it until the
+    /// grace period ends. All waits use the Runner's clock. ADK has no such call.
     ///
     /// # Cancel safety
     /// If the future is dropped, new runs stay refused and active ones continue.

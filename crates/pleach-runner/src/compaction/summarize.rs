@@ -22,7 +22,7 @@ pub(super) async fn summarize(
     let asked = AssertUnwindSafe(async { summarizer.maybe_summarize_events(&range).await }).catch_unwind().await;
     match asked.unwrap_or_else(|_| Err("the summarizer panicked".into())) {
         Ok(Some(event)) if event.actions().compaction().is_none() || event.is_partial() => {
-            tracing::warn!("the event that the summarizer returned has no summary: it is not stored");
+            tracing::warn!("the summarizer returned an event that is partial or has no summary: it is not stored");
             None
         }
         Ok(summary) => summary,

@@ -12,10 +12,11 @@ use crate::app::inner::RunnerInner;
 use crate::sessions::status::last_invocation;
 use crate::{Detached, RunError, RunProgress, RunRequest, Runner, SessionStatus};
 
-/// The number of sessions that a page looks at if no limit is set.
+/// The number of sessions that a page covers if no limit is set.
 const PAGE: usize = 100;
 
-/// The number of sessions that a page of [`Runner::resume_unfinished`] looks at if no limit is set: each page costs a query and a note.
+/// The number of sessions that a page of [`Runner::resume_unfinished`] covers if no limit is set. Large pages save work, because each page
+/// costs a query and a note.
 const RECOVERED_PAGE: usize = 2000;
 
 /// The number of sessions read at once.
@@ -24,7 +25,7 @@ const AT_ONCE: usize = 8;
 /// The number of events of a session that are read first.
 const NEWEST: usize = 64;
 
-/// The sessions that [`Runner::unfinished`] looks at.
+/// The sessions that [`Runner::unfinished`] covers.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct ListUnfinished {
@@ -32,7 +33,7 @@ pub struct ListUnfinished {
     pub after: Option<ListCursor>,
     /// The latest time of a session's last change, in seconds since the epoch: sessions that changed later are left out.
     pub idle_since: Option<f64>,
-    /// The number of sessions that a page looks at. By default 100, or 2,000 for [`Runner::resume_unfinished`].
+    /// The number of sessions that a page covers. By default 100, or 2,000 for [`Runner::resume_unfinished`].
     pub limit: Option<usize>,
 }
 
@@ -65,7 +66,7 @@ impl ListUnfinished {
         self
     }
 
-    /// Sets the number of sessions that a page looks at. [`Runner::resume_unfinished`] reads all pages.
+    /// Sets the number of sessions that a page covers. [`Runner::resume_unfinished`] reads all pages.
     #[must_use]
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = Some(limit);
@@ -86,11 +87,11 @@ pub struct ListUnfinishedResponse {
 impl Runner {
     /// Returns the sessions of the app whose last invocation has failed, or has not ended and is not run by this Runner:
     /// [`RunProgress::Failed`], [`RunProgress::Unfinished`], [`RunProgress::MayBeDone`] and [`RunProgress::Changed`].
-    /// Resting [forks](Runner::fork) are left out.
+    /// [Forks](Runner::fork) that nothing has continued are left out.
     ///
     /// [`resume_unfinished`](Self::resume_unfinished) resumes the sessions that were cut off.
     ///
-    /// One page looks at [`ListUnfinished::limit`] sessions that are not known to have ended, and may return none of them. It reads the
+    /// One page covers [`ListUnfinished::limit`] sessions that are not known to have ended, and may return none of them. It reads the
     /// newest 64 events of each session, and the whole history only if they do not show that its last invocation has ended or waits.
     ///
     /// A session that has ended or waits is read only once, because the store keeps a note of it
@@ -106,8 +107,8 @@ impl Runner {
     ///
     /// ADK: none.
     pub async fn unfinished(&self, request: ListUnfinished) -> Result<ListUnfinishedResponse, RunError> {
-        let looks_at = request.limit.unwrap_or(PAGE).max(1);
-        let list = ListSessions::new(self.app_name().clone()).with_limit(looks_at).without_state();
+        let page_size = request.limit.unwrap_or(PAGE).max(1);
+        let list = ListSessions::new(self.app_name().clone()).with_limit(page_size).without_state();
         let mut list = list.unsettled_for(&self.parts.program);
         list.after = request.after;
         let page = self.sessions().list_sessions(list).await?;
@@ -123,14 +124,14 @@ impl Runner {
                 wanted.push(session.head);
             }
         }
-        let looks = wanted.into_iter().map(|head| Arc::clone(&self.parts).look_at(head));
-        let mut looks = stream::iter(looks).buffered(AT_ONCE);
+        let statuses = wanted.into_iter().map(|head| Arc::clone(&self.parts).inspect_or_report(head));
+        let mut statuses = stream::iter(statuses).buffered(AT_ONCE);
         let mut ended = Vec::new();
-        while let Some(look) = looks.try_next().await? {
-            match look {
-                Look::Open(status) => response.items.extend(Some(*status).filter(SessionStatus::is_unfinished)),
-                Look::Ended(head) => ended.push(head),
-                Look::Unknown => {}
+        while let Some(status) = statuses.try_next().await? {
+            match status {
+                ListedStatus::Open(status) => response.items.extend(Some(*status).filter(SessionStatus::is_unfinished)),
+                ListedStatus::Ended(head) => ended.push(head),
+                ListedStatus::Unknown => {}
             }
         }
         self.parts.note_ended(&ended).await;
@@ -164,8 +165,8 @@ impl Runner {
     /// time. Use [`unfinished`](Self::unfinished) to decide for yourself, or to resume only some sessions at once.
     ///
     /// # Errors
-    /// The errors of [`unfinished`](Self::unfinished); runs that were resumed before continue. The error of a run is in its handle and in
-    /// the log.
+    /// The errors of [`unfinished`](Self::unfinished). Runs that the call has already resumed continue. The error of a run is in its handle
+    /// and in the log.
     ///
     /// # Cancel safety
     /// The runs that were resumed continue.
@@ -194,7 +195,7 @@ impl Runner {
 }
 
 /// The result of reading a listed session.
-enum Look {
+enum ListedStatus {
     /// The session has not ended.
     Open(Box<SessionStatus>),
     /// The session needs nothing until its revision changes.
@@ -204,7 +205,7 @@ enum Look {
 }
 
 impl RunnerInner {
-    /// Notes that sessions need nothing until their revisions change. If that fails, they are only read again.
+    /// Notes that sessions need nothing until their revisions change. If the note cannot be stored, later calls read the sessions again.
     async fn note_ended(&self, heads: &[SessionHead]) {
         if heads.is_empty() {
             return;
@@ -215,30 +216,30 @@ impl RunnerInner {
         }
     }
 
-    async fn look_at(self: Arc<Self>, listed: SessionHead) -> Result<Look, RunError> {
-        match self.look(&listed).await {
+    async fn inspect_or_report(self: Arc<Self>, listed: SessionHead) -> Result<ListedStatus, RunError> {
+        match self.inspect(&listed).await {
             // The session was deleted in the meantime.
-            Err(RunError::SessionNotFound(_)) => Ok(Look::Unknown),
+            Err(RunError::SessionNotFound(_)) => Ok(ListedStatus::Unknown),
             Err(RunError::Session(error)) if error.is_of_one_session() => {
                 report_fault(listed.key(), &error);
-                Ok(Look::Unknown)
+                Ok(ListedStatus::Unknown)
             }
             Err(RunError::Session(error)) => Err(RunError::Session(error)),
             Err(error) => {
                 tracing::warn!(session = %listed.key(), %error, "the status of a session could not be determined");
-                Ok(Look::Unknown)
+                Ok(ListedStatus::Unknown)
             }
-            look => look,
+            status => status,
         }
     }
 
     /// Determines the status of a listed session.
     ///
-    /// For most sessions the newest events show that they need nothing, so a long history is read only if it is needed.
-    async fn look(self: &Arc<Self>, listed: &SessionHead) -> Result<Look, RunError> {
+    /// The newest events of most sessions show that the session needs nothing. Otherwise the whole history is read.
+    async fn inspect(self: &Arc<Self>, listed: &SessionHead) -> Result<ListedStatus, RunError> {
         let newest = self.load_some(listed.key(), GetSessionConfig::recent(NEWEST)).await?;
         if newest.events.len() < NEWEST {
-            return self.look_at_whole(listed, newest).await;
+            return self.inspect_whole(listed, newest).await;
         }
         if shows_last_invocation(&newest.events) {
             let same = newest.head.revision() == listed.revision();
@@ -248,22 +249,22 @@ impl RunnerInner {
                 && matches!(status.progress, RunProgress::Done | RunProgress::Waiting | RunProgress::Aborted)
                 && status.forked_from.is_none()
             {
-                return Ok(Look::Ended(listed.clone()));
+                return Ok(ListedStatus::Ended(listed.clone()));
             }
         }
         let whole = self.load_all(listed.key()).await?;
-        self.look_at_whole(listed, whole).await
+        self.inspect_whole(listed, whole).await
     }
 
-    async fn look_at_whole(self: &Arc<Self>, listed: &SessionHead, session: Session) -> Result<Look, RunError> {
+    async fn inspect_whole(self: &Arc<Self>, listed: &SessionHead, session: Session) -> Result<ListedStatus, RunError> {
         // If the listings of a session service have no revisions, a change would not show, so such a session is not noted.
         let same = session.head.revision() == listed.revision();
         let (status, _) = self.status_and_rest(session).await?;
         let works = matches!(status.progress, RunProgress::RunsHere | RunProgress::RunsElsewhere);
         if works || status.is_unfinished() {
-            return Ok(Look::Open(Box::new(status)));
+            return Ok(ListedStatus::Open(Box::new(status)));
         }
-        Ok(if same { Look::Ended(listed.clone()) } else { Look::Unknown })
+        Ok(if same { ListedStatus::Ended(listed.clone()) } else { ListedStatus::Unknown })
     }
 }
 

@@ -1,4 +1,4 @@
-//! Checks a value against a shape, finds all its problems, and normalises its spelling: camelCase names and plain
+//! The check of a value against a shape. It finds all problems, and normalises the value to camelCase names and plain
 //! kinds.
 
 use pleach_core::Bytes;
@@ -118,7 +118,7 @@ impl Checker {
             }
         };
         known.map(Value::Bool).unwrap_or_else(|| {
-            self.fault("bool_parsing", "Input should be a valid boolean, and cannot be read as one", &value);
+            self.fault("bool_parsing", "Input should be a valid boolean, but the value cannot be read as one", &value);
             value
         })
     }

@@ -29,8 +29,8 @@ async fn open(url: &str) -> PostgresSessionService {
     PostgresSessionService::open(url).await.unwrap()
 }
 
-/// Uses everything that may depend on a session: an append alone, with shared state and with operations, a claim,
-/// questions, a listing.
+/// Calls the operations that may depend on a session of the server: appends with shared state, with operations and with
+/// a question, a claim, a load, and a listing of questions.
 async fn use_all(service: &PostgresSessionService, id: &str) {
     let mut session = created(service, &key(id), json!({"n": 0, "user:u": 1})).await;
     service.append_event(&mut session, event("e1", 1.0).with_state("app:a", 1)).await.unwrap();
@@ -39,7 +39,7 @@ async fn use_all(service: &PostgresSessionService, id: &str) {
     service.claim(&mut session.head, 1_760_000_100.0).await.unwrap();
     service.append_event(&mut session, asks("e3", 3.0, id, Some("lead"))).await.unwrap();
     assert_eq!(ids(&loaded(service, &key(id)).await), ["e1", "e2", "e3"]);
-    // The same event again, after an error of the server.
+    // The id is taken by another event. The connection stays usable after the error.
     let taken = service.append_event(&mut session, event("e1", 1.0).with_message("other")).await;
     assert!(matches!(taken, Err(SessionError::EventAlreadyExists { .. })), "{taken:?}");
     let open = service.list_questions(ListQuestions::new("app")).await.unwrap();
@@ -127,9 +127,9 @@ async fn services_behind_a_pooler_neither_lose_nor_repeat_events() {
     assert_eq!(loaded(&direct, &key("s0")).await.events.len(), 16);
 }
 
-/// The pooler lends its sessions in turn, and may close each after one transaction.
+/// The pooler lends its sessions one after another, and may close each after one transaction.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sessions_may_come_in_turn_and_end_after_each_transaction() {
+async fn a_pooler_may_rotate_sessions_and_end_them_after_each_transaction() {
     for more in ["server_round_robin = 1\nmin_pool_size = 3", "server_lifetime = 0", "server_idle_timeout = 1"] {
         let Some((database, pooler)) = pooled(&format!("{TRANSACTION}\n{more}")).await else { return };
         let service = open(&pooler.url(&database.schema)).await;
@@ -218,9 +218,10 @@ async fn settings_that_a_pooler_drops_are_set_in_each_transaction() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn behind_a_pooler_in_session_mode_connections_have_sessions() {
+async fn connections_through_a_pooler_in_session_mode_have_sessions_of_their_own() {
     for more in ["", "&pooler=session", "&pooler=none", "&pgbouncer=false"] {
-        // This is how a session is reset between two clients, except for its search path, which is the pooler's.
+        // The pooler resets a session between two clients. This query does not reset the search path, which the pooler
+        // has set itself.
         let Some((database, pooler)) = pooled("pool_mode = session\nserver_reset_query = DEALLOCATE ALL").await else {
             return;
         };
@@ -234,7 +235,7 @@ async fn behind_a_pooler_in_session_mode_connections_have_sessions() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pooler_in_statement_mode_is_refused_by_name() {
+async fn the_error_for_a_pooler_in_statement_mode_names_the_pooler_and_the_mode() {
     let Some((database, pooler)) = pooled("pool_mode = statement").await else { return };
     for more in ["", "&pooler=transaction", "&pgbouncer=true"] {
         let error = PostgresSessionService::open(&format!("{}{more}", pooler.url(&database.schema))).await.unwrap_err();

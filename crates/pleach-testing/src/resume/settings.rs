@@ -17,7 +17,7 @@ pub(super) struct Settings {
     pub(super) inputs: Vec<Message>,
     pub(super) human: ScriptedHuman,
     pub(super) effects: Effects,
-    /// Whether the test has set a record for effects.
+    /// Whether the test has set the record that the effects are read from.
     pub(super) reads_effects: bool,
     /// Opens the store; `None` for process memory.
     pub(super) open: Option<Open>,

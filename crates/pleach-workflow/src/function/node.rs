@@ -61,7 +61,7 @@ impl<In, Out> FunctionNode<In, Out> {
         let mut spec = NodeSpec::new(name).kind(NodeKind::Function);
         spec.takes = InputKind::of::<In>();
         spec.reads.extend(handler.reads());
-        spec.always_gives = always_gives::<Out>();
+        spec.always_gives = always_has_output::<Out>();
         spec.never_gives = TypeId::of::<Out>() == TypeId::of::<()>();
         let mut needs = Vec::new();
         handler.needs(&mut needs);
@@ -86,7 +86,7 @@ impl<In, Out> FunctionNode<In, Out> {
     /// parameters and returns the same results as a handler.
     ///
     /// One task polls all nodes of an invocation, so a handler that blocks its thread holds up all of them. A time-out or an abort
-    /// does not stop a function that has begun: its result is lost then.
+    /// does not stop a function that has begun, but its result is lost.
     ///
     /// ```
     /// # use pleach_context::Input;
@@ -119,11 +119,11 @@ impl<In, Out> FunctionNode<In, Out> {
     #[must_use]
     pub fn rerun_on_resume(mut self, rerun: bool) -> Self {
         self.rerun = Some(rerun);
-        self.with_gate()
+        self.apply_gates()
     }
 
-    /// Asks a person to approve every call before the body runs. Turns `rerun_on_resume` on; a node that switches it off
-    /// does not build.
+    /// Asks a person to approve every call before the body runs. Turns `rerun_on_resume` on; building the
+    /// workflow fails if the node switches it off.
     // R510
     #[must_use]
     pub fn require_confirmation(self) -> Self {
@@ -134,20 +134,20 @@ impl<In, Out> FunctionNode<In, Out> {
     #[must_use]
     pub fn confirm_if(mut self, condition: impl Fn(&Context, &NodeInput) -> bool + Send + Sync + 'static) -> Self {
         self.gates.confirm = Some(Arc::new(condition));
-        self.with_gate().set(|spec| spec.confirmation = Confirmation::Conditional)
+        self.apply_gates().set(|spec| spec.confirmation = Confirmation::Conditional)
     }
 
     /// Asks the client for the credential of `config` before the body runs, unless one is available; the body reads it with
-    /// [`get_auth_response`](Context::get_auth_response). Turns `rerun_on_resume` on; a node that switches it off does not
-    /// build.
+    /// [`get_auth_response`](Context::get_auth_response). Turns `rerun_on_resume` on; building the workflow fails if
+    /// the node switches it off.
     // R511
     #[must_use]
     pub fn auth_config(mut self, config: AuthConfig) -> Self {
         self.gates.auth = Some(Arc::new(config));
-        self.with_gate()
+        self.apply_gates()
     }
 
-    fn with_gate(self) -> Self {
+    fn apply_gates(self) -> Self {
         let rerun = self.rerun;
         let gates = [
             ("require_confirmation", "confirmation_needs_rerun", self.gates.confirm.is_some()),
@@ -181,8 +181,8 @@ impl<In, Out> FunctionNode<In, Out> {
         }
     }
 
-    /// Sets whether a run without output and route leaves the node waiting for another trigger. A run that was interrupted
-    /// before its output then runs again on resume.
+    /// Sets whether the node waits for another trigger if a run has neither an output nor a route. If so, a run that was
+    /// interrupted before its output runs again on a resume.
     // R307
     #[must_use]
     pub fn wait_for_output(self, wait: bool) -> Self {
@@ -231,7 +231,7 @@ impl<In, Out> FunctionNode<In, Out> {
 ///
 /// A run may complete without an output if its type can be null. For an unlisted type a wrong answer only means that an
 /// interrupted run is treated as incomplete, so testing the name of `Option` is enough.
-fn always_gives<Out: 'static>() -> bool {
+fn always_has_output<Out: 'static>() -> bool {
     let may_be_null = [
         TypeId::of::<()>(),
         TypeId::of::<Value>(),

@@ -148,7 +148,7 @@ async fn branches_that_cannot_be_selected_are_named_in_the_error() {
         (twice, "two branches with the id 'q'"),
         (blank, "the name of a signal is blank"),
         (reserved, "begins with 'pleach_timer:'"),
-        (beside, "a select of node 'wait' begins beside another call"),
+        (beside, "a select of node 'wait' begins while another call"),
     ] {
         let world = World::new();
         let lines = trace(world.process(root).run("ana", "s1", "go")).await;

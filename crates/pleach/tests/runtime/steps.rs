@@ -235,7 +235,7 @@ async fn a_step_changes_nothing_but_its_result() {
     let lines = trace(runner(rerun("order", body)).0.run("ana", "s1", "go")).await;
     assert_eq!(lines[0], "wf@1/order@1: says half");
     assert!(lines[2].ends_with(r#", state {"k":2}"#), "{lines:?}");
-    for text in ["runs a node", "changes the run", "waits for an answer"] {
+    for text in ["runs a node", "starts another step", "changes the run", "waits for an answer"] {
         assert!(lines[2].contains(&format!("step 's' of node 'order' {text}")), "{lines:?}");
     }
     assert_eq!(lines[2].matches("step 's'").count(), 6);
@@ -467,7 +467,7 @@ async fn a_step_that_starts_during_another_call_needs_a_key() {
     let (log, sessions) = (Log::default(), Sessions::default());
     play(process(lanes(&log, false), &sessions, false).run("ana", "s1", "go")).await;
     let refused = trace(process(lanes(&log, false), &sessions, false).answer("s1", "two", true).unwrap()).await;
-    let text = "step 'charge' of node 'order' begins beside another call of the node";
+    let text = "step 'charge' of node 'order' begins while another call of the node";
     assert!(refused.iter().any(|line| line.contains(text)), "{refused:?}");
     assert_eq!(log.take(), [""; 0]);
 }

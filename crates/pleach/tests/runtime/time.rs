@@ -491,5 +491,5 @@ async fn a_sleep_that_starts_during_another_call_is_refused() {
         Ok(futures::try_join!(lane, sleeper)?.0)
     });
     let lines = trace(World::new().process(root).run("ana", "s1", "go")).await;
-    assert!(lines.iter().any(|line| line.contains("a sleep of node 'wait' begins beside another call")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("a sleep of node 'wait' begins while another call")), "{lines:?}");
 }

@@ -30,7 +30,7 @@ fn a_cause_is_in_the_text_once() {
     let text = RunError::from(locked()).to_string();
     assert_eq!(
         text,
-        "session service failed: SQLite file a.db stayed locked: database is locked; others are writing to it, try again"
+        "session service failed: SQLite file a.db stayed locked: database is locked. Try again when other work on it has ended"
     );
 }
 

@@ -88,7 +88,7 @@ impl<T: DeserializeOwned + Serialize> Key<T> {
         Ok(result)
     }
 
-    /// Sets the stored value if there is none. See [`State::set_if_absent`](crate::State::set_if_absent).
+    /// Sets the value unless a value other than null is stored. See [`State::set_if_absent`](crate::State::set_if_absent).
     ///
     /// # Errors
     /// As [`State::set`](crate::State::set).
@@ -98,7 +98,7 @@ impl<T: DeserializeOwned + Serialize> Key<T> {
 }
 
 impl<T: StateNumber> Key<T> {
-    /// Adds to the stored value, including what other sessions write in the meantime. See
+    /// Adds `amount` to the stored value. Changes that other sessions make in the meantime are kept. See
     /// [`State::add`](crate::State::add).
     ///
     /// # Errors

@@ -31,7 +31,7 @@ impl Node for StepBody {
 
     fn run<'a>(&'a self, ctx: Context, _: NodeInput) -> BoxFuture<'a, Result<Flow, NodeError>> {
         Box::pin(async move {
-            has_session(&ctx).await?;
+            check_session(&ctx).await?;
             let (reply, result) = oneshot::channel();
             let gone = || NodeError::new("RuntimeError", format!("the caller of step '{}' is gone", self.spec.name));
             let attempt = Attempt { ctx: ctx.clone(), span: Span::current(), reply };
@@ -46,7 +46,7 @@ impl Node for StepBody {
 
 /// Waits until it is known that the run still has its session. An agent that is called as a tool runs in its caller's
 /// session.
-async fn has_session(ctx: &Context) -> Result<(), NodeError> {
+async fn check_session(ctx: &Context) -> Result<(), NodeError> {
     let stored = std::iter::successors(Some(ctx.invocation()), |ic| ic.caller()).last();
     match stored {
         Some(stored) => stored.fence.check().await,
@@ -54,7 +54,8 @@ async fn has_session(ctx: &Context) -> Result<(), NodeError> {
     }
 }
 
-/// Returns the end of a step. It always stores an event, even for a null result, which otherwise would store none.
+/// Returns the outcome of a step. A step always stores an event: if its result is null, the event marks the run as
+/// completed.
 fn recorded(ctx: &Context, result: serde_json::Value) -> Flow {
     if !result.is_null() {
         return Flow::output(result);

@@ -26,19 +26,19 @@ impl Context {
     ///
     /// The closure can borrow from its surroundings, but not mutably, and it is called once for each attempt. It must
     /// clone the values that it needs to own, as in `|| { let order = order.clone(); async move { … } }`. It can fail
-    /// with any error by `?`. The step then fails like a child that [`run`](Self::run) runs, after the attempts that
+    /// with any error via `?`. The step then fails like a child that [`run`](Self::run) runs, after the attempts that
     /// [`Step::retry`] allows. A panic is a failure as well.
     ///
     /// The event of the result has the path of this run followed by the name of the step and a run id: `step-1` for the
     /// first step with this name in an attempt, `step-2` for the second, `key-KEY` for a step with a [key](Step::key).
-    /// In a tool call of an agent, `~` and the call follow. A step needs a key if it begins while another call of the
-    /// node is in progress, or in a callback of an agent: its place among the steps is not certain there.
+    /// In a tool call of an agent, the run id ends with `~` and the key of the call. A step needs a key if it begins while another call of the
+    /// node is in progress, or in a callback of an agent, because its number could change on a resume.
     ///
     /// The closure runs at least once: if the process crashes between its end and the storing of its result, it runs
     /// again. Pass [`idempotency_key`](Self::idempotency_key) to the service that it calls; within the closure, this is
     /// the key of the step.
     ///
-    /// A step computes a value and changes nothing else of the run, because a resume does not repeat the change. In the
+    /// A step only computes a value. It must not change the run, because a resume does not repeat the change. In the
     /// closure, writing state, running nodes, asking questions and starting other steps fail with a `RuntimeError`.
     /// Return the value, and use it after the step.
     ///
@@ -90,7 +90,7 @@ impl Context {
 
     /// Returns the run id of a step that begins now.
     fn step_id(&self, step: &Step) -> std::result::Result<SmolStr, NodeError> {
-        self.check_outside_step("runs a node: run it after the step")?;
+        self.check_outside_step("starts another step: start it after this one")?;
         if let Some(fault) = name_fault(&step.name) {
             return Err(NodeError::value(format!("a step: {}", fault.message)));
         }
@@ -101,7 +101,7 @@ impl Context {
             None => {
                 let is_callback = self.inner.kind == NodeKind::Agent && call.is_none();
                 if is_callback || cell.has_calls_under_way() {
-                    return Err(uncounted(&step.name, self.node_name(), is_callback));
+                    return Err(needs_key(&step.name, self.node_name(), is_callback));
                 }
                 let counters = match &mut cell.lane.tool {
                     Some(tool) if call.is_some() => &mut tool.steps,
@@ -115,7 +115,7 @@ impl Context {
         Ok(call.map_or_else(|| own.clone(), |call| format_smolstr!("{own}~{call}")))
     }
 
-    /// Refuses a call that the closure of a step of this run must not make.
+    /// Fails if the closure of one of this run's steps makes this call. The error says what the step `does`.
     pub(crate) fn check_outside_step(&self, does: &str) -> std::result::Result<(), NodeError> {
         match self.current_step() {
             None => Ok(()),
@@ -126,7 +126,7 @@ impl Context {
         }
     }
 
-    /// Returns the context of the step of this run whose closure makes this call.
+    /// Returns the context of the step whose closure makes this call, if it is a step of this run.
     pub(super) fn current_step(&self) -> Option<Context> {
         let is_own =
             |step: &Context| step.inner.parent.as_ref().is_some_and(|parent| Arc::ptr_eq(&parent.inner, &self.inner));
@@ -134,11 +134,11 @@ impl Context {
     }
 }
 
-/// Returns the error for a step whose place among the others may change when the body runs again.
-fn uncounted(step: &str, node: &str, is_callback: bool) -> NodeError {
+/// Returns the error for a step without a key whose number may change when the body runs again.
+fn needs_key(step: &str, node: &str, is_callback: bool) -> NodeError {
     let what = match is_callback {
         true => "in a callback, which a resume does not repeat",
-        false => "beside another call of the node, which may come in another order on a resume",
+        false => "while another call of the node is in progress, and the two may begin in another order on a resume",
     };
     NodeError::value(format!("step '{step}' of node '{node}' begins {what}: give it a key with `Step::key`"))
 }
