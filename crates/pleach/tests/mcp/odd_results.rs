@@ -3,11 +3,11 @@
 use pleach::mcp::{McpEndpoint, McpToolset};
 use serde_json::{Value, json};
 
-use crate::server::scripted::{self, Asked, Reply, event};
+use crate::server::scripted::{self, HttpRequest, Reply, event};
 use crate::{call, error, in_node, tool_of};
 
 /// Calls the tool `a` of a server that answers with `reply`, and returns the response that the model gets.
-pub(crate) async fn called(reply: impl Fn(&Asked) -> Reply + Send + Sync + 'static) -> Value {
+pub(crate) async fn called(reply: impl Fn(&HttpRequest) -> Reply + Send + Sync + 'static) -> Value {
     let server = scripted::serve(move |asked| (asked.method() == "tools/call").then(|| reply(asked))).await;
     let toolset = McpToolset::builder(McpEndpoint::new(&server.url)).name("s").build().unwrap();
     in_node(|ctx| async move {
