@@ -58,7 +58,7 @@ impl Ask for Prepare<'_> {
                 Found::Readable if self.read_only => return Ok(()),
                 Found::Foreign(reason) => return Err(self.server.unsupported(reason).into()),
                 Found::Missing if self.read_only => {
-                    let reason = "it has no session tables; open it for writing to create them";
+                    let reason = "session tables are missing; open it for writing to create them";
                     return Err(self.server.unsupported(reason.to_owned()).into());
                 }
                 Found::Unversioned => None,

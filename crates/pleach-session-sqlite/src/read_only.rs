@@ -55,7 +55,7 @@ impl ReadOnlySqliteSessionService {
                 tracing::debug!(%file, layout = layout.name(), "sessions opened read-only");
                 Ok(Self { file, readers, sql: Arc::new(Sql::of(layout)) })
             }
-            _ => Err(file.unsupported("it has no session tables; open it for writing to create them")),
+            _ => Err(file.unsupported("session tables are missing; open it for writing to create them")),
         }
     }
 
