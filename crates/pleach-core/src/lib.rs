@@ -16,6 +16,8 @@ mod compaction;
 mod content;
 mod delta;
 mod depth;
+#[doc(hidden)]
+pub mod engine_notes;
 mod event;
 mod event_depth;
 mod flag;
