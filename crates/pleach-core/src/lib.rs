@@ -27,6 +27,8 @@ mod json;
 mod nul;
 mod owned;
 mod path;
+#[doc(hidden)]
+pub mod private_files;
 mod question;
 mod quick_check;
 mod request_input;
