@@ -8,7 +8,7 @@ use futures_util::future;
 use pleach_context::NodeInput;
 use pleach_context::engine::{InvocationHandle, NodeEnd, NodeResult, RunHandle, RunResult};
 use pleach_core::{Content, Event, Map, Question};
-use pleach_session::notes::ENDED_BY_PLUGIN;
+use pleach_session::notes::{ENDED_BY_PLUGIN, engine_note};
 use pleach_workflow::Engine;
 use serde_json::Value;
 use smol_str::SmolStr;
@@ -160,7 +160,5 @@ fn early_exit(ic: &InvocationHandle, content: Content) -> Arc<Event> {
 /// Returns `true` if a plugin ended the invocation with these events before its root node began.
 pub(crate) fn is_ended_by_plugin(own: &[&Arc<Event>]) -> bool {
     let last = own.iter().rev().find(|event| !event.is_from_user());
-    last.is_some_and(|event| {
-        event.path().is_root() && event.custom_metadata().is_some_and(|notes| notes.contains_key(ENDED_BY_PLUGIN))
-    })
+    last.is_some_and(|event| event.path().is_root() && engine_note(event, ENDED_BY_PLUGIN).is_some())
 }
