@@ -119,7 +119,7 @@ fn an_event() -> Value {
             "requested_tool_confirmations": {"q": {"hint": "h", "confirmed": false}}, "rewind_before_invocation_id": "i",
             "render_ui_widgets": [{"id": "w", "provider": "p", "payload": {}}], "agent_state": {"nodes": {}}, "end_of_agent": true,
         },
-        "long_running_tool_ids": ["q"], "custom_metadata": {"_adk_completed_runs": ["wf@1/n@1"], "x": {}},
+        "long_running_tool_ids": ["q"], "custom_metadata": {"pleach_completed_runs": ["wf@1/n@1"], "x": {}},
         "node_info": {"path": "wf@1/n@1", "output_for": ["wf@1/n@1"]}, "error_code": "E", "timestamp": 1.5,
     })
 }

@@ -17,7 +17,7 @@ const NAMES: &[&str] = &[
     "_pleach_other:x",
     "pleach_signal",
     "pleach_by_deadline",
-    "_adk_completed_runs",
+    "pleach_completed_runs",
     "_adk_x",
     "adk_oauth_state:q",
     "adk_oauth_credential:q",

@@ -16,6 +16,8 @@ mod compaction;
 mod content;
 mod delta;
 mod depth;
+#[doc(hidden)]
+pub mod engine_notes;
 mod event;
 mod event_depth;
 mod flag;
@@ -25,6 +27,8 @@ mod json;
 mod nul;
 mod owned;
 mod path;
+#[doc(hidden)]
+pub mod private_files;
 mod question;
 mod quick_check;
 mod request_input;

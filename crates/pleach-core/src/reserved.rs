@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn reserved_metadata_keys_are_dropped() {
-        let mut metadata = map(json!({"_pleach_budget": 1, "pleach_signal": 1, "_adk_completed_runs": [],
+        let mut metadata = map(json!({"_pleach_budget": 1, "pleach_signal": 1, "pleach_completed_runs": [],
             "__adk_internal_x": 1, "trace": 1, "adk_trace": 1}));
         drop_reserved_metadata(&mut metadata);
         assert_eq!(metadata, map(json!({"trace": 1, "adk_trace": 1})));

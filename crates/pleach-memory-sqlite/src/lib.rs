@@ -6,7 +6,6 @@
 mod fault;
 mod metadata;
 mod options;
-mod private;
 mod row;
 mod schema;
 mod service;

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionId, UserId};
+use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionId, UserId, private_files};
 use pleach_memory::{
     AddEvents, AddMemory, MemoryError, MemoryResult, MemoryService, SearchMemory, SearchMemoryResponse,
     parse_local_time,
@@ -15,7 +15,7 @@ use sqlx::{ConnectOptions as _, SqlitePool};
 use crate::fault::File;
 use crate::options::SqliteMemoryOptions;
 use crate::row::{self, ENTRIES_SESSION, NewRow};
-use crate::{metadata, private, schema, words};
+use crate::{metadata, schema, words};
 
 /// The session id of events that come from no known session.
 const UNKNOWN_SESSION: &str = "__unknown_session_id__";
@@ -93,9 +93,10 @@ impl SqliteMemoryService {
             return Err(file.incompatible(reason));
         }
         if let Some(folder) = path.parent() {
-            private::make_folders(folder).map_err(|error| file.unavailable(error))?;
+            private_files::make_folders(folder).map_err(|error| file.unavailable(error))?;
         }
-        private::make_file(path);
+        // SQLite gives its companion files the same permissions, and reports the errors when it opens the file.
+        let _ = private_files::make_file(path);
         let connect = SqliteConnectOptions::new()
             .filename(path)
             .synchronous(SqliteSynchronous::Normal)

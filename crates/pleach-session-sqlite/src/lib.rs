@@ -18,7 +18,6 @@ mod load;
 mod lock_wait;
 mod options;
 mod per_agent;
-mod private;
 mod read_only;
 mod service;
 mod session_time;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId};
+use pleach_core::{AppName, BoxFuture, Event, Map, Session, SessionHead, SessionId, SessionKey, UserId, private_files};
 use pleach_session::{
     CreateSession, GetSessionConfig, ListQuestions, ListQuestionsResponse, ListSessions, ListSessionsResponse,
     LogPlace, NewDeadlines, SessionError, SessionResult, SessionService, Since,
@@ -13,7 +13,7 @@ use pleach_session::{
 use tokio::sync::OnceCell;
 
 use crate::fault::File;
-use crate::{SqliteOptions, SqliteSessionService, private};
+use crate::{SqliteOptions, SqliteSessionService};
 
 /// Keeps the sessions of each app in a file of its own: `ROOT/APP/.adk/session.db`. Apps whose names begin with `__`
 /// share `ROOT/.adk/session.db`. ADK: `PerAgentDatabaseSessionService`, the default of `adk web`.
@@ -104,7 +104,7 @@ impl PerAgentSessionService {
         };
         let open = || async {
             if make {
-                private::make_folders(&folder).map_err(|error| file.fault(sqlx::Error::Io(error)))?;
+                private_files::make_folders(&folder).map_err(|error| file.fault(sqlx::Error::Io(error)))?;
             }
             SqliteSessionService::open_with(&path, self.options.clone().with_create_if_missing(make)).await
         };

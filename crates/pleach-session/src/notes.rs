@@ -4,6 +4,11 @@
 use pleach_core::{Event, KEPT_SIGNAL};
 use serde_json::Value;
 
+pub use pleach_core::engine_notes::{
+    AGENT_CALLBACK, CAUGHT_FAILURES, COMPLETED_RUNS, DELEGATED_RUNS, ENDED_BY_PLUGIN, LOOP_ROUNDS, PENDING_ROUTE,
+    REPORTED_ERROR, TASK_RESPONSE, TRIED_AGAIN, engine_note, is_engine_note,
+};
+
 /// On the events of a copied session: the session that was copied. `{"pleach_forked_from": "<session id>"}`.
 pub const FORKED_FROM: &str = "pleach_forked_from";
 
@@ -15,39 +20,6 @@ pub const BY_DEADLINE: &str = "pleach_by_deadline";
 
 /// The text that replaces a removed value.
 pub const REDACTED: &str = "[redacted]";
-
-/// The runs that completed since the last event with this key, in order: `{"_adk_completed_runs": ["wf@1/node@2"]}`.
-pub const COMPLETED_RUNS: &str = "_adk_completed_runs";
-
-/// The completed runs whose output event is a child's: `[{"run": "wf@1/node@2"}]`, with `"output"` if the run's value
-/// differs from that child's.
-pub const DELEGATED_RUNS: &str = "_adk_delegated_runs";
-
-/// The failures of children that their callers caught and continued after:
-/// `[{"run": "wf@1/a@1/b@1", "node": "wf@1/a@1/b@1", "code": "ValueError", "message": "…"}]`, with `"class"`,
-/// `"ancestors"` and `"type"` where the code does not imply them. The causes of the error are not recorded.
-pub const CAUGHT_FAILURES: &str = "_adk_caught_failures";
-
-/// The route that the event's run has set, and that the run's next event carries: `{"_adk_pending_route": "left"}`.
-pub const PENDING_ROUTE: &str = "_adk_pending_route";
-
-/// The event reports an error, and its run continues: `{"_adk_reported_error": true}`.
-pub const REPORTED_ERROR: &str = "_adk_reported_error";
-
-/// The event reports the error of an attempt, and another attempt follows: `{"_adk_tried_again": true}`.
-pub const TRIED_AGAIN: &str = "_adk_tried_again";
-
-/// The event holds the result of an agent callback: `{"_adk_agent_callback": "before"}`, or `"after"`.
-pub const AGENT_CALLBACK: &str = "_adk_agent_callback";
-
-/// On the first event of a loop's sub-agent: the round of each loop, by name: `{"_adk_loop_rounds": {"polish": 1}}`.
-pub const LOOP_ROUNDS: &str = "_adk_loop_rounds";
-
-/// The event is authored by the user, but holds the result of a task: `{"_adk_task_response": "caller"}`.
-pub const TASK_RESPONSE: &str = "_adk_task_response";
-
-/// The event ends an invocation that a plugin's `before_run` hook answered: `{"_adk_ended_by_plugin": true}`.
-pub const ENDED_BY_PLUGIN: &str = "_adk_ended_by_plugin";
 
 /// The first event that a rewind to before a node run undoes: `{"pleach_rewind_before_event": "<id>"}`.
 pub const REWIND_BEFORE_EVENT: &str = "pleach_rewind_before_event";
@@ -62,46 +34,25 @@ pub const PAYLOADS: &str = "pleach_payloads";
 /// The name of the step that takes a signal. Its output is `{"event": "<the event that keeps the signal>", "name": "paid", "payload": …}`.
 pub const TAKE_SIGNAL: &str = "pleach_signal";
 
-const ALL: [&str; 17] = [
-    BY_DEADLINE,
-    COMPLETED_RUNS,
-    DELEGATED_RUNS,
-    CAUGHT_FAILURES,
-    PENDING_ROUTE,
-    REPORTED_ERROR,
-    TRIED_AGAIN,
-    AGENT_CALLBACK,
-    LOOP_ROUNDS,
-    TASK_RESPONSE,
-    ENDED_BY_PLUGIN,
-    KEPT_SIGNAL,
-    FORKED_FROM,
-    FORK_CONTINUED,
-    REWIND_BEFORE_EVENT,
-    REDACTIONS,
-    PAYLOADS,
-];
+const OTHERS: [&str; 7] =
+    [BY_DEADLINE, KEPT_SIGNAL, FORKED_FROM, FORK_CONTINUED, REWIND_BEFORE_EVENT, REDACTIONS, PAYLOADS];
 
 /// Returns `true` if the runtime reads metadata under this key, so that clients must not set it.
 #[must_use]
 pub fn is_note(key: &str) -> bool {
-    ALL.contains(&key)
+    OTHERS.contains(&key) || is_engine_note(key)
 }
 
 /// Returns `true` if the event records completed runs.
 #[must_use]
 pub fn notes_completed_runs(event: &Event) -> bool {
-    has_note(event, COMPLETED_RUNS)
+    engine_note(event, COMPLETED_RUNS).is_some()
 }
 
 /// Returns `true` if the error event was to be followed by another attempt, so that it did not end its invocation.
 #[must_use]
 pub fn is_tried_again(event: &Event) -> bool {
-    has_note(event, TRIED_AGAIN)
-}
-
-fn has_note(event: &Event, key: &str) -> bool {
-    event.custom_metadata().is_some_and(|metadata| metadata.contains_key(key))
+    engine_note(event, TRIED_AGAIN).is_some()
 }
 
 /// Returns `true` if a redaction removed all or part of the value that an event set for a state key. The delta then

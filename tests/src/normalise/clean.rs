@@ -48,7 +48,11 @@ fn field(key: &str, value: &Value, partial: bool, errors: Errors) -> Result<Opti
         "actions" => actions(object(value, "actions")?, partial)?,
         "nodeInfo" => node_info(object(value, "nodeInfo")?, partial),
         "longRunningToolIds" => long_running(value)?,
-        "customMetadata" => filled(object(value, "customMetadata")?.iter().filter(|(key, _)| !key.starts_with("_adk"))),
+        "customMetadata" => filled(
+            object(value, "customMetadata")?
+                .iter()
+                .filter(|(key, _)| !key.starts_with("_adk") && !key.starts_with("pleach_")),
+        ),
         "errorMessage" if errors == Errors::Type => None,
         _ if EMPTY_TEXT.contains(&key) && value == "" => None,
         _ => Some(value.clone()),

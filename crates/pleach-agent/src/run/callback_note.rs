@@ -2,7 +2,7 @@
 // L134–L136
 
 use pleach_core::Event;
-use pleach_session::notes::AGENT_CALLBACK;
+use pleach_session::notes::{AGENT_CALLBACK, engine_note};
 
 /// The kind of agent callback that has produced an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,7 +16,7 @@ pub(crate) enum CallbackNote {
 impl CallbackNote {
     /// Reads the note on an event.
     pub(crate) fn on(event: &Event) -> Option<Self> {
-        match event.custom_metadata()?.get(AGENT_CALLBACK)?.as_str()? {
+        match engine_note(event, AGENT_CALLBACK)?.as_str()? {
             "before" => Some(Self::Before),
             "after" => Some(Self::After),
             _ => None,

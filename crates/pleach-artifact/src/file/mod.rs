@@ -1,8 +1,8 @@
 //! Artifacts as files, in the folders that google-adk's file service uses.
 
+mod durable;
 mod layout;
 mod metadata;
-mod private;
 mod store;
 
 use std::path::PathBuf;

@@ -5,11 +5,11 @@ use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use pleach_core::{Blob, Clock, Part};
+use pleach_core::{Blob, Clock, Part, private_files};
 
+use super::durable;
 use super::layout::{self, ArtifactFolder, METADATA};
 use super::metadata::Metadata;
-use super::private;
 use crate::reference::rewind_tombstone;
 use crate::{
     ArtifactError, ArtifactKey, ArtifactResult, ArtifactScope, ArtifactVersion, SaveArtifact, USER_PREFIX, validate,
@@ -26,7 +26,7 @@ pub(super) struct Store {
 
 impl Store {
     pub(super) fn open(root: PathBuf, clock: Arc<dyn Clock>) -> ArtifactResult<Self> {
-        let opened = private::make_folders(&root).and_then(|()| fs::canonicalize(&root));
+        let opened = private_files::make_folders(&root).and_then(|()| fs::canonicalize(&root));
         Ok(Self { root: at(&root, opened)?, clock })
     }
 
@@ -62,7 +62,7 @@ impl Store {
         };
         let metadata = Metadata::read(&folder.metadata(version))?;
         let path = folder.payload(version);
-        let bytes = match private::read(&path) {
+        let bytes = match durable::read(&path) {
             Ok(bytes) => bytes,
             // The version was deleted after the versions were listed.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -183,7 +183,7 @@ impl<'a> Content<'a> {
 /// Reserves the next free version number by creating its pending folder, which only one writer can do.
 fn reserve(folder: &ArtifactFolder) -> ArtifactResult<i64> {
     let parent = folder.versions();
-    at(&parent, private::make_folders(&parent))?;
+    at(&parent, private_files::make_folders(&parent))?;
     let after = |version: i64| {
         let source = format!("no version can follow {version}: remove that folder").into();
         version.checked_add(1).ok_or_else(|| ArtifactError::Corrupt { path: folder.version(version), source })
@@ -191,7 +191,7 @@ fn reserve(folder: &ArtifactFolder) -> ArtifactResult<i64> {
     let mut version = versions(folder)?.last().map_or(Ok(0), |last| after(*last))?;
     loop {
         let pending = folder.pending(version);
-        match private::make_folder(&pending) {
+        match private_files::make_folder(&pending) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             result => {
                 at(&pending, result)?;
@@ -221,18 +221,18 @@ fn publish(
         let path = pending.join(name);
         at(&path, write_durably(&path, bytes))?;
     }
-    at(&pending, private::sync_folder(&pending))?;
+    at(&pending, durable::sync_folder(&pending))?;
     at(&pending, fs::rename(&pending, folder.version(version)))?;
     // A new name is an entry of its folder, and the folders above it may be new as well.
     for parent in folder.versions().ancestors().take_while(|parent| parent.starts_with(root)) {
-        at(parent, private::sync_folder(parent))?;
+        at(parent, durable::sync_folder(parent))?;
     }
     Ok(())
 }
 
 /// Writes and syncs a file, because a published version must be whole after a power failure.
 fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = private::make_file(path)?;
+    let mut file = private_files::make_file(path)?;
     file.write_all(bytes)?;
     file.sync_all()
 }

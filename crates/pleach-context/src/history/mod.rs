@@ -415,7 +415,7 @@ mod tests {
             assert_eq!(!history.is_empty(), is_kept, "{} bytes", path.len());
             let mut noted = Event::of(1);
             let note = serde_json::json!([{"run": path, "output": 1}]);
-            noted.set_custom_metadata(Some(pleach_core::Map::from_iter([("_adk_delegated_runs".to_owned(), note)])));
+            noted.set_custom_metadata(Some(pleach_core::Map::from_iter([("pleach_delegated_runs".to_owned(), note)])));
             assert_eq!(!History::of(&[&Arc::new(noted)]).is_empty(), is_kept, "{} bytes in a note", path.len());
         }
     }

@@ -1,12 +1,12 @@
 //! The notes that pleach records next to google-adk's own data: which runs have completed, which failures were caught,
 //! and that a route follows.
 //!
-//! All notes are in an event's `custom_metadata`, under keys with the prefix that ADK reserves for itself, so that
-//! readers of traces do not take them for user data.
+//! All notes are in an event's `custom_metadata`, under reserved keys.
 
 use pleach_core::{Event, Map, NodePath, Route};
 use pleach_session::notes::{
     CAUGHT_FAILURES, COMPLETED_RUNS, DELEGATED_RUNS, LOOP_ROUNDS, PENDING_ROUTE, REPORTED_ERROR, TASK_RESPONSE,
+    engine_note,
 };
 use serde_json::{Value, json};
 use smol_str::SmolStr;
@@ -36,12 +36,12 @@ pub fn mark_task_response(event: &mut Event, caller: &str) {
 /// Returns the agent that delegated the task, if the event is the response of a task.
 #[must_use]
 pub fn caller_of_task(event: &Event) -> Option<&str> {
-    event.custom_metadata()?.get(TASK_RESPONSE)?.as_str()
+    engine_note(event, TASK_RESPONSE)?.as_str()
 }
 
 /// Returns the round of the loop `agent`, if this event is the first one of the loop's sub-agent in that round.
 pub fn round_of(agent: &str, event: &Event) -> Option<u32> {
-    event.custom_metadata()?.get(LOOP_ROUNDS)?.get(agent)?.as_u64()?.try_into().ok()
+    engine_note(event, LOOP_ROUNDS)?.get(agent)?.as_u64()?.try_into().ok()
 }
 
 /// What an invocation has to record without an event of its own. The next event carries it.
@@ -84,7 +84,7 @@ impl Notes {
 }
 
 fn list<'a>(event: &'a Event, key: &str) -> impl Iterator<Item = &'a Value> + use<'a> {
-    event.custom_metadata().and_then(|metadata| metadata.get(key)).and_then(Value::as_array).into_iter().flatten()
+    engine_note(event, key).and_then(Value::as_array).into_iter().flatten()
 }
 
 fn path(note: &Value, key: &str) -> Option<NodePath> {
@@ -119,7 +119,7 @@ pub(crate) fn mark_pending_route(event: &mut Event, route: &Route) {
 
 /// Returns the route that was to follow the event.
 pub(super) fn pending_route(event: &Event) -> Option<Route> {
-    serde_json::from_value(event.custom_metadata()?.get(PENDING_ROUTE)?.clone()).ok()
+    serde_json::from_value(engine_note(event, PENDING_ROUTE)?.clone()).ok()
 }
 
 /// Marks an error event that the body sent itself: the attempt continues after it.
@@ -130,7 +130,7 @@ pub fn mark_reported(event: &mut Event) {
 /// Returns `true` if the body continued after sending this error event.
 #[must_use]
 pub fn is_reported(event: &Event) -> bool {
-    event.custom_metadata().is_some_and(|metadata| metadata.contains_key(REPORTED_ERROR))
+    engine_note(event, REPORTED_ERROR).is_some()
 }
 
 /// Returns `true` if the event ends a failed attempt of its run.

@@ -2,11 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::engine_notes::is_engine_note;
 use crate::request_input::{REQUEST_CREDENTIAL, REQUEST_INPUT};
 use crate::{Event, FunctionCall, FunctionResponse, NodePath, OutputFor};
-
-/// Prefix of the keys that the engine writes to `custom_metadata`.
-const NOTE: &str = "_adk_";
 
 impl Event {
     /// Returns `true` if this is a streamed fragment.
@@ -47,7 +45,7 @@ impl Event {
     fn is_note(&self) -> bool {
         self.content().is_none()
             && self.actions.is_empty()
-            && self.custom_metadata().is_some_and(|metadata| metadata.keys().any(|key| key.starts_with(NOTE)))
+            && self.custom_metadata().is_some_and(|metadata| metadata.keys().any(|key| is_engine_note(key)))
     }
 
     /// Returns `true` if the event's output is the output of the run at `path`.

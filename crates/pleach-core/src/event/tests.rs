@@ -422,9 +422,11 @@ fn text_leaves_thoughts_out() {
 fn the_engines_notes_are_not_the_users() {
     let with =
         |key: &str| Event::from_author("user").with_custom_metadata(Map::from_iter([(key.to_owned(), json!([]))]));
+    assert!(!with("pleach_caught_failures").is_from_user());
     assert!(!with("_adk_caught_failures").is_from_user());
+    assert!(with("pleach_signal").is_from_user());
     assert!(with("origin").is_from_user());
     // On an event of the user, metadata with that prefix belongs to the user.
-    assert!(with("_adk_trace").with_message("hello").is_from_user());
-    assert!(with("_adk_trace").with_state("k", 1).is_from_user());
+    assert!(with("pleach_caught_failures").with_message("hello").is_from_user());
+    assert!(with("pleach_caught_failures").with_state("k", 1).is_from_user());
 }

@@ -105,7 +105,7 @@ impl Runner {
         self.parts.timers.close();
         let runs = self.parts.active.drain();
         if !self.all_ended(&runs, options.deadline).await {
-            for run in runs.iter().filter(|run| run.end().is_none()) {
+            for run in runs.iter().filter(|run| !run.has_ended()) {
                 match options.overdue {
                     Overdue::Cut => run.cut(),
                     Overdue::Abort => run.abort(),
@@ -123,7 +123,7 @@ impl Runner {
         let ended = std::pin::pin!(join_all(runs.iter().map(|run| run.ended())));
         // The runs are polled first, so runs that have already ended are seen even if `at_most` is zero.
         select(ended, self.parts.services.clock.sleep(at_most)).await;
-        runs.iter().all(|run| run.end().is_some())
+        runs.iter().all(|run| run.has_ended())
     }
 }
 

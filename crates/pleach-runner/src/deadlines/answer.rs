@@ -24,7 +24,7 @@ pub(crate) async fn answer_at_deadline(parts: Weak<RunnerInner>, due: &PendingDe
     loop {
         let Some(parts) = parts.upgrade().filter(|parts| !parts.timers.shared.state().closed) else { return };
         // A run of this process would lose its session to the answer, so wait for its end. The Runner may be dropped in the meantime.
-        if let Some(run) = parts.active.run_of_session(&due.session).filter(|run| run.end().is_none()) {
+        if let Some(run) = parts.active.run_of_session(&due.session).filter(|run| !run.has_ended()) {
             drop(parts);
             run.ended().await;
             continue;

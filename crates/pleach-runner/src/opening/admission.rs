@@ -49,7 +49,7 @@ impl RunnerInner {
         let share = JoinedReader::of(Arc::clone(leader));
         match share {
             Some(_) => {
-                run.set_leader(leader);
+                run.join(leader);
                 self.active.leave(run);
             }
             None => leader.ended().await,
@@ -61,7 +61,7 @@ impl RunnerInner {
     pub(crate) async fn wait_for_rival_to_begin(&self, key: &SessionKey) -> bool {
         let Some(rival) = self.active.run_of_session(key).filter(|rival| rival.is_detached()) else { return false };
         rival.begun().await;
-        rival.end().is_none()
+        !rival.has_ended()
     }
 
     /// Joins the run that has the invocation, for answers that are stored already. Returns `Ok(None)` if this run has to continue
@@ -91,7 +91,7 @@ impl RunnerInner {
         loop {
             while let Some(other) = self.active.run_to_wait_for(run, key) {
                 select(pin!(other.ended()), pin!(request.abort.aborted())).await;
-                if run.is_closing() {
+                if run.stop.is_requested() {
                     return Err(RunError::Cut { invocation: None });
                 }
                 if request.abort.is_aborted() {

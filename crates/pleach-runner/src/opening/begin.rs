@@ -102,12 +102,15 @@ impl Opening {
                 return Ok(Begun::Observed(invocation.prepare(run, messages, history, true)));
             }
         };
-        if invocation.store.has_stored() {
-            parts.active.announce(run);
-        } else {
+        let has_stored = invocation.store.has_stored();
+        if !has_stored {
             invocation.close_gate(history.as_deref());
         }
-        Ok(Begun::Runs(invocation.prepare(run, messages, history, true)))
+        let invocation = invocation.prepare(run, messages, history, true);
+        if has_stored {
+            parts.active.announce(run);
+        }
+        Ok(Begun::Runs(invocation))
     }
 }
 

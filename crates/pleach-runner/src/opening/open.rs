@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use pleach_context::engine::{InvocationSetup, drop_shown_credentials};
-use pleach_context::{History, StreamingMode};
+use pleach_context::History;
 use pleach_core::{Content, InvocationId, Session, SessionKey, Unstorable};
 use pleach_session::{CreateSession, GetSessionConfig, SessionError, effective_events_of};
 use pleach_workflow::Engine;
@@ -171,7 +171,7 @@ impl RunnerInner {
         if let Some(answered) = &checked.answered {
             self.check_rule(request, &session, answered).await?;
             if checked.message.is_some() {
-                run.set_answered(&answered.invocation_id);
+                run.claim_answers(&answered.invocation_id);
                 return Ok(Admitted::Own(session, Box::new(checked)));
             }
             match self.join_answered(run, key, &answered.invocation_id).await {
@@ -246,11 +246,7 @@ impl RunnerInner {
         let engine = Arc::new(Engine::new());
         let entry = agent_to_run(&*self.root, &session.events, progress.resumes().then_some(&invocation_id));
         let store = EventWriter::new(session.head.clone()).publishing_to(run);
-        let mut setup = self.setup(&mut request, *session, invocation_id, &engine);
-        if run.streams() {
-            Arc::make_mut(&mut setup.run_config).streaming_mode = StreamingMode::Sse;
-        }
-        let ic = setup.open();
+        let ic = self.setup(&mut request, *session, invocation_id, &engine).open();
         let followed = Arc::downgrade(run);
         ic.set_followers(move |event| {
             if let Some(run) = followed.upgrade() {

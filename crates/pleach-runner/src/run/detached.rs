@@ -97,7 +97,7 @@ impl Detached {
     /// Dropping the future does not stop the run.
     pub async fn output<T: serde::de::DeserializeOwned>(mut self) -> Result<T, RunError> {
         (&mut self).await?;
-        self.run.final_outcome().output()
+        self.run.outcome().output()
     }
 }
 

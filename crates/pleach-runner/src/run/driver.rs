@@ -4,6 +4,7 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context as TaskContext, Poll, ready};
 
+use pleach_context::StreamingMode;
 use pleach_context::engine::InvocationHandle;
 use pleach_core::BoxFuture;
 use pleach_session::SessionError;
@@ -12,7 +13,7 @@ use crate::app::inner::RunnerInner;
 use crate::opening::begin::{Begun, PluginMessage};
 use crate::opening::open::OpenedRequest;
 use crate::run::join::{Difference, forward_leader_events};
-use crate::run::outcome::{Outcome, RunEnd};
+use crate::run::outcome::Outcome;
 use crate::run::replay_result::replay_result;
 use crate::run::span::RunSpan;
 use crate::run::state::RunState;
@@ -30,16 +31,31 @@ pub(crate) struct Driver {
 }
 
 enum Phase {
-    Starting(BoxFuture<'static, Result<OpenedPhase, Failure>>),
-    Running { work: BoxFuture<'static, Result<(), RunError>>, ic: Option<InvocationHandle> },
+    /// Not polled yet. Boxed, because the request is large.
+    New(Box<RunRequest>),
+    Starting(BoxFuture<'static, Result<Opened, Failure>>),
+    Running(Work),
     Failing(BoxFuture<'static, RunError>),
+    Ended,
 }
 
 /// A run whose invocation is known.
-struct OpenedPhase {
+struct Opened {
     span: Option<RunSpan>,
-    /// The next phase; `None` if the run only returns the recorded result.
-    phase: Option<Phase>,
+    next: Next,
+}
+
+enum Next {
+    Run(Work),
+    /// The run only returns the recorded result, or was stopped.
+    End(Outcome),
+}
+
+/// The future of a run that has begun.
+struct Work {
+    future: BoxFuture<'static, Result<Outcome, RunError>>,
+    /// The invocation, whose plugins are notified of a failure; `None` for a run that joined another one.
+    ic: Option<InvocationHandle>,
 }
 
 /// The error of a run that did not begin.
@@ -55,23 +71,20 @@ impl From<RunError> for Failure {
 }
 
 /// Opens the invocation of a request and begins it.
-async fn open_once(
-    parts: Arc<RunnerInner>,
-    request: Box<RunRequest>,
-    run: Arc<RunState>,
-) -> Result<OpenedPhase, Failure> {
-    if run.is_closing() {
-        return Ok(OpenedPhase { span: None, phase: None });
+async fn open_once(parts: Arc<RunnerInner>, request: Box<RunRequest>, run: Arc<RunState>) -> Result<Opened, Failure> {
+    if run.stop.is_requested() {
+        return Ok(Opened { span: None, next: Next::End(Outcome::Cut(None)) });
     }
     // Deadlines and signals with a key have a fixed event id, so another process may store the same answer.
     let is_shared = request.message_id.is_some();
     match open_and_begin(&parts, request, &run).await {
         // Answered in the meantime. Followers of the session must not see that as a failure.
         Err(Failure { error: RunError::AlreadyAnswered { invocation, .. }, span }) if is_shared => {
-            if let Some(session) = run.key() {
-                run.set_outcome(Outcome::Elsewhere { session, invocation });
-            }
-            Ok(OpenedPhase { span, phase: None })
+            let outcome = match run.key() {
+                Some(session) => Outcome::Elsewhere { session, invocation },
+                None => Outcome::Cut(None),
+            };
+            Ok(Opened { span, next: Next::End(outcome) })
         }
         started => started,
     }
@@ -82,7 +95,7 @@ async fn open_and_begin(
     parts: &Arc<RunnerInner>,
     request: Box<RunRequest>,
     run: &Arc<RunState>,
-) -> Result<OpenedPhase, Failure> {
+) -> Result<Opened, Failure> {
     let again = request.answer_checks.is_some().then(|| request.clone());
     let opened = parts.open(request, run).await?;
     let mut shown = PluginMessage::default();
@@ -102,7 +115,7 @@ async fn reopen_after_lost_race(
     run: &Arc<RunState>,
     shown: &mut PluginMessage,
     Failure { error, span }: Failure,
-) -> Result<OpenedPhase, Failure> {
+) -> Result<Opened, Failure> {
     span.into_iter().for_each(|span| span.fail(&error));
     // The other writer may have stored this very answer, so check again.
     let key = run.key().ok_or(error)?;
@@ -124,12 +137,12 @@ async fn begin_opened(
     run: &Arc<RunState>,
     shown: &mut PluginMessage,
     retries: bool,
-) -> Result<OpenedPhase, Failure> {
+) -> Result<Opened, Failure> {
     let opening = match opened {
         OpenedRequest::Own(opening) => opening,
         OpenedRequest::Join(share) => {
-            let phase = Phase::Running { work: Box::pin(forward_leader_events(share, Arc::clone(run))), ic: None };
-            return Ok(OpenedPhase { span: None, phase: Some(phase) });
+            let future = Box::pin(forward_leader_events(share, Arc::clone(run)));
+            return Ok(Opened { span: None, next: Next::Run(Work { future, ic: None }) });
         }
     };
     let span = RunSpan::new(parts.on_span.open(&opening.invocation.ic, parts.root.spec(), opening.history.is_some()));
@@ -137,44 +150,41 @@ async fn begin_opened(
         let ic = opening.invocation.ic.clone();
         match opening.begin(parts, run, shown).await {
             Ok(Begun::Runs(invocation)) => {
-                let work = Box::pin(invocation.run(Arc::clone(parts), Arc::clone(run)));
-                Ok(Some(Phase::Running { work, ic: Some(ic) }))
+                let future = Box::pin(invocation.run(Arc::clone(parts), Arc::clone(run)));
+                Ok(Next::Run(Work { future, ic: Some(ic) }))
             }
             Err(error) if retries && is_stale(&error) => Err(error),
             Ok(Begun::Repeated(invocation, difference)) => {
-                return_recorded(parts, &invocation, difference, run).await.map(|()| None)
+                return_recorded(parts, &invocation, difference, run).await.map(Next::End)
             }
-            Ok(Begun::Observed(invocation)) => observe(parts, &invocation, run).await.map(|()| None),
+            Ok(Begun::Observed(invocation)) => observe(parts, &invocation, run).await.map(Next::End),
             Err(error) => Err(report(ic, error).await),
         }
     });
     match span.around(begin).await {
-        Ok(phase) => Ok(OpenedPhase { span: Some(span), phase }),
+        Ok(next) => Ok(Opened { span: Some(span), next }),
         Err(error) => Err(Failure { error, span: Some(span) }),
     }
 }
 
-/// Ends a run with the recorded result of its invocation, which was started before.
+/// Returns the recorded outcome of an invocation that was started before.
 async fn return_recorded(
     parts: &RunnerInner,
     begun: &Invocation,
     difference: Option<Difference>,
     run: &RunState,
-) -> Result<(), RunError> {
-    replay_result(parts, begun, difference, run).await?;
+) -> Result<Outcome, RunError> {
+    let outcome = replay_result(parts, begun, difference, &run.stop).await?;
     // Only now, because a request with a different message has failed above unless the invocation is done.
     run.begin(begun.ic.invocation_id());
-    Ok(())
+    Ok(outcome)
 }
 
-/// Ends a run whose answers another process has stored: with the recorded result, or as [`RunEnd::Elsewhere`] if that process runs the
-/// invocation.
-async fn observe(parts: &RunnerInner, begun: &Invocation, run: &RunState) -> Result<(), RunError> {
-    match replay_result(parts, begun, None, run).await {
-        Err(RunError::Unfinished { session, invocation }) => {
-            run.set_outcome(Outcome::Elsewhere { session, invocation });
-            Ok(())
-        }
+/// Returns the outcome of a run whose answers another process has stored: the recorded one, or [`Outcome::Elsewhere`] if that process runs
+/// the invocation.
+async fn observe(parts: &RunnerInner, begun: &Invocation, run: &RunState) -> Result<Outcome, RunError> {
+    match replay_result(parts, begun, None, &run.stop).await {
+        Err(RunError::Unfinished { session, invocation }) => Ok(Outcome::Elsewhere { session, invocation }),
         recorded => recorded,
     }
 }
@@ -187,39 +197,59 @@ async fn report(ic: InvocationHandle, error: RunError) -> RunError {
 
 impl Driver {
     pub(crate) fn new(parts: Arc<RunnerInner>, request: Box<RunRequest>, run: Arc<RunState>) -> Self {
-        let phase = Phase::Starting(Box::pin(open_once(Arc::clone(&parts), request, Arc::clone(&run))));
-        Self { phase, span: None, registration: Registration { parts, run, state: RegistrationState::New } }
+        let registration = Registration { parts, run, state: RegistrationState::New };
+        Self { phase: Phase::New(request), span: None, registration }
     }
 
-    fn poll_phase(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<(), RunError>> {
+    /// Starts to open the invocation, at the first poll.
+    fn start(&mut self) {
+        self.phase = match std::mem::replace(&mut self.phase, Phase::Ended) {
+            Phase::New(request) => {
+                let Registration { parts, run, .. } = &self.registration;
+                Phase::Starting(Box::pin(open_once(Arc::clone(parts), request, Arc::clone(run))))
+            }
+            begun => begun,
+        };
+    }
+
+    fn poll_phase(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<Outcome, RunError>> {
         loop {
-            let (span, next) = (&self.span, &mut self.phase);
-            match next {
+            match &mut self.phase {
+                Phase::New(_) => self.start(),
                 Phase::Starting(starting) => match ready!(starting.as_mut().poll(cx)) {
-                    Ok(OpenedPhase { span, phase }) => {
+                    Ok(Opened { span, next }) => {
                         self.span = span;
-                        let Some(phase) = phase else { return Poll::Ready(Ok(())) };
-                        self.phase = phase;
+                        match next {
+                            Next::Run(work) => self.phase = Phase::Running(work),
+                            Next::End(outcome) => return self.end_with(Ok(outcome)),
+                        }
                     }
                     Err(Failure { error, span }) => {
                         self.span = span;
-                        return Poll::Ready(Err(error));
+                        return self.end_with(Err(error));
                     }
                 },
-                Phase::Running { work, ic } => {
-                    let ended = ready!(RunSpan::within(span.as_ref(), || work.as_mut().poll(cx)));
+                Phase::Running(Work { future, ic }) => {
+                    let ended = ready!(RunSpan::within(self.span.as_ref(), || future.as_mut().poll(cx)));
                     match (ended, ic.take()) {
                         // The future has ended, so the nodes are cancelled before the plugins are notified.
                         (Err(error), Some(ic)) => self.phase = Phase::Failing(Box::pin(report(ic, error))),
-                        (ended, _) => return Poll::Ready(ended),
+                        (ended, _) => return self.end_with(ended),
                     }
                 }
                 Phase::Failing(failing) => {
-                    let error = ready!(RunSpan::within(span.as_ref(), || failing.as_mut().poll(cx)));
-                    return Poll::Ready(Err(error));
+                    let error = ready!(RunSpan::within(self.span.as_ref(), || failing.as_mut().poll(cx)));
+                    return self.end_with(Err(error));
                 }
+                // Nobody polls a run that has ended.
+                Phase::Ended => return Poll::Pending,
             }
         }
+    }
+
+    fn end_with(&mut self, ended: Result<Outcome, RunError>) -> Poll<Result<Outcome, RunError>> {
+        self.phase = Phase::Ended;
+        Poll::Ready(ended)
     }
 }
 
@@ -228,23 +258,29 @@ impl PollRun for Driver {
         self.registration.enter()
     }
 
+    fn stream(&mut self) {
+        if let Phase::New(request) = &mut self.phase {
+            request.config.streaming_mode = StreamingMode::Sse;
+        }
+    }
+
     fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<(), RunError>> {
         if let Err(error) = self.registration.enter() {
             return Poll::Ready(Err(error));
         }
-        let ended = ready!(self.poll_phase(cx));
-        match &ended {
+        match ready!(self.poll_phase(cx)) {
             Err(error) => {
-                self.span.take().into_iter().for_each(|span| span.fail(error));
-                self.registration.end(Some(error));
+                self.span.take().into_iter().for_each(|span| span.fail(&error));
+                self.registration.end(Err(&error));
+                Poll::Ready(Err(error))
             }
-            Ok(()) => {
-                let (end, questions) = self.registration.run.span_end();
+            Ok(outcome) => {
+                let (end, questions) = outcome.span_end();
                 self.span.take().into_iter().for_each(|span| span.end(end, questions));
-                self.registration.end(None);
+                self.registration.end(Ok(outcome));
+                Poll::Ready(Ok(()))
             }
         }
-        Poll::Ready(ended)
     }
 }
 
@@ -268,21 +304,21 @@ impl Registration {
         if self.state == RegistrationState::New {
             self.state = RegistrationState::Registered;
             if let Err(error) = self.parts.active.enter(&self.run) {
-                self.end(Some(&error));
+                self.end(Err(&error));
                 return Err(error);
             }
         }
         Ok(())
     }
 
-    /// Removes the run, which has ended, possibly with an error.
-    fn end(&mut self, error: Option<&RunError>) {
+    /// Removes the run, which has ended.
+    fn end(&mut self, result: Result<Outcome, &RunError>) {
         self.state = RegistrationState::Removed;
         // Removed before the end is published: a waiting caller may start another run at once.
         self.parts.active.leave(&self.run);
-        match error {
-            Some(error) => self.run.fail(error),
-            None => self.run.complete(),
+        match result {
+            Ok(outcome) => self.run.complete(outcome),
+            Err(error) => self.run.fail(error),
         }
     }
 }
@@ -291,7 +327,7 @@ impl Drop for Registration {
     fn drop(&mut self) {
         if self.state != RegistrationState::Removed {
             self.parts.active.leave(&self.run);
-            self.run.finish(RunEnd::Cut);
+            self.run.drop_unfinished();
         }
     }
 }

@@ -10,18 +10,21 @@ use pleach_core::{InvocationId, Map, SessionKey, StateRights, take_temp};
 use crate::RunError;
 use crate::run::outcome::Outcome;
 use crate::run::state::RunState;
+use crate::run::task::RunTask;
 
 /// A joined caller's place among the readers of a run. Dropping it leaves the run.
 pub(crate) struct JoinedReader {
     leader: Arc<RunState>,
+    task: Arc<RunTask>,
     reader: u32,
 }
 
 impl JoinedReader {
     /// Joins a run; returns `None` if it has ended.
     pub(crate) fn of(leader: Arc<RunState>) -> Option<Self> {
-        let reader = leader.task.join()?;
-        Some(Self { leader, reader })
+        let task = leader.task()?;
+        let reader = task.join()?;
+        Some(Self { leader, task, reader })
     }
 
     pub(crate) fn leader(&self) -> &Arc<RunState> {
@@ -31,7 +34,7 @@ impl JoinedReader {
 
 impl Drop for JoinedReader {
     fn drop(&mut self) {
-        self.leader.task.leave(self.reader);
+        self.task.leave(self.reader);
     }
 }
 
@@ -77,20 +80,19 @@ pub(crate) fn stored_changes(state_delta: &Map, rights: StateRights) -> Map {
     changes
 }
 
-/// Yields the events of the joined run to the reader of the caller's `run`.
+/// Yields the events of the joined run to the reader of the caller's `run`. Returns the outcome of the joined run.
 ///
 /// # Errors
 /// The error of the joined run; [`Difference::error`] if it was started by a different request.
-pub(crate) async fn forward_leader_events(share: JoinedReader, run: Arc<RunState>) -> Result<(), RunError> {
+pub(crate) async fn forward_leader_events(share: JoinedReader, run: Arc<RunState>) -> Result<Outcome, RunError> {
     let leader = share.leader();
     let mut begun = Some(Box::pin(leader.begun()));
     let signal = run.abort_signal().clone();
     let mut aborted = Some(Box::pin(signal.aborted()));
     loop {
         let next = std::future::poll_fn(|cx| {
-            run.stopper.register(cx.waker());
-            if run.is_closing() {
-                run.set_outcome(Outcome::Cut(leader.invocation()));
+            run.stop.register(cx.waker());
+            if run.stop.is_requested() {
                 return Poll::Ready(None);
             }
             if let Some(asked) = &mut aborted
@@ -99,7 +101,7 @@ pub(crate) async fn forward_leader_events(share: JoinedReader, run: Arc<RunState
                 aborted = None;
                 leader.abort();
             }
-            let next = leader.task.poll_next(share.reader, cx);
+            let next = share.task.poll_next(share.reader, cx);
             if let Some(known) = &mut begun
                 && pin!(known).poll(cx).is_ready()
             {
@@ -115,14 +117,9 @@ pub(crate) async fn forward_leader_events(share: JoinedReader, run: Arc<RunState
             next
         });
         match next.await {
-            Some(item) => run.task.yield_event(item?).await,
+            Some(item) => run.yield_event(item?).await,
             None => break,
         }
     }
-    if !run.is_closing()
-        && let Some(outcome) = leader.outcome()
-    {
-        run.set_outcome(outcome);
-    }
-    Ok(())
+    Ok(if run.stop.is_requested() { Outcome::Cut(leader.invocation()) } else { leader.outcome() })
 }

@@ -1,6 +1,7 @@
 //! One run, from its first poll to its end, and its followers.
 //!
-//! `state.rs` is the part of a run that others share, `task.rs` is what its readers poll, and `steps.rs` is the order of steps.
+//! `task.rs` is what the readers of a run poll, `state.rs` and `stage.rs` are what others see of it, and `steps.rs` is the order of steps.
+//! Readers hold the task, the task holds the future of the run, and the future holds the state.
 //! `replay_result.rs` reads the recorded result of a run. Nothing outside of this folder polls a node.
 
 pub(crate) mod abort_events;
@@ -21,7 +22,9 @@ pub(crate) mod root_driver;
 pub(crate) mod root_events;
 pub(crate) mod run_event;
 pub(crate) mod span;
+pub(crate) mod stage;
 pub(crate) mod state;
 pub(crate) mod steps;
+pub(crate) mod stop;
 pub(crate) mod stream;
 pub(crate) mod task;

@@ -89,7 +89,7 @@ impl RunRegistry {
         }
         finishing.iter().for_each(|other| other.cut());
         let ending = finishing.into_iter().filter(|other| other.is_detached()).cloned().collect();
-        run.set_key(key);
+        run.admit(key);
         Ok(Admission::Own(ending))
     }
 
@@ -100,8 +100,11 @@ impl RunRegistry {
             return;
         }
         let Some(key) = run.key() else { return };
+        // Under the lock, so that a follower either finds the run here or receives it as a watcher.
         let mut inner = self.inner();
-        run.set_executes();
+        if !run.execute() {
+            return;
+        }
         let Some(watchers) = inner.watchers.get_mut(&key) else { return };
         watchers.retain(|watcher| run.subscribe().is_some_and(|live| watcher.send((Arc::clone(run), live)).is_ok()));
         if watchers.is_empty() {
@@ -122,7 +125,7 @@ impl RunRegistry {
         let mut others = runs.iter().filter(|other| !Arc::ptr_eq(other, run) && other.is_in(&key));
         let leader = others.find(|other| other.runs_answered(invocation)).cloned();
         if leader.is_none() {
-            run.set_answered(invocation);
+            run.claim_answers(invocation);
         }
         leader
     }
@@ -135,11 +138,11 @@ impl RunRegistry {
         let key = turn_key(key);
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
-        if runs.iter().filter(|other| other.is_queued_in(&key) && !other.is_in(&key)).count() >= limit {
+        if runs.iter().filter(|other| other.is_queued_for(&key)).count() >= limit {
             let working = runs.iter().find(|other| other.is_in(&key) && other.is_detached());
             return Err(RunError::Busy { invocation: working.and_then(|run| run.invocation()), session: key });
         }
-        run.set_queued(key);
+        run.queue(key);
         Ok(())
     }
 
@@ -149,7 +152,7 @@ impl RunRegistry {
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id)?;
         let earlier = runs.iter().take_while(|other| !Arc::ptr_eq(other, run));
-        let queued = earlier.filter(|other| other.is_queued_in(&key)).last();
+        let queued = earlier.filter(|other| other.takes_turn_in(&key)).last();
         let working = |other: &&Arc<RunState>| {
             !Arc::ptr_eq(other, run) && other.is_in(&key) && other.is_detached() && !other.is_summing_up()
         };
@@ -268,10 +271,11 @@ mod tests {
         assert_eq!([admit(&registry, &first), admit(&registry, &second)], ["own", "busy"]);
         registry.queue(&second, &key(), 9).unwrap();
         assert!(registry.run_to_wait_for(&second, &key()).is_some_and(|other| Arc::ptr_eq(&other, &first)));
-        first.begin_summary();
+        first.begin(&"i".into());
+        first.sum_up();
         assert!(registry.run_to_wait_for(&second, &key()).is_none());
         assert_eq!(admit(&registry, &second), "own after others");
-        assert!(first.is_closing());
+        assert!(first.stop.is_requested());
         registry.leave(&first);
         assert_eq!(admit(&registry, &run(&registry, None)), "own");
     }

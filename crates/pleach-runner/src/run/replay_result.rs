@@ -16,10 +16,10 @@ use crate::run::follow_options::is_checkpoint;
 use crate::run::join::Difference;
 use crate::run::outcome::Outcome;
 use crate::run::root_driver::{RootDriver, must_stop};
-use crate::run::state::RunState;
 use crate::run::steps::{Invocation, is_ended_by_plugin};
+use crate::run::stop::StopSignal;
 
-/// Sets the outcome that history records on `run`.
+/// Returns the outcome that history records.
 ///
 /// The root node is replayed with the work gate closed: if a body would have to run, the invocation has not ended.
 ///
@@ -30,8 +30,8 @@ pub(crate) async fn replay_result(
     parts: &RunnerInner,
     begun: &Invocation,
     difference: Option<Difference>,
-    run: &RunState,
-) -> Result<(), RunError> {
+    stop: &StopSignal,
+) -> Result<Outcome, RunError> {
     let ic = &begun.ic;
     let name = || (ic.session_key().clone(), ic.invocation_id().clone());
     let events = ic.events();
@@ -42,7 +42,7 @@ pub(crate) async fn replay_result(
     } else if is_ended_by_plugin(&own) {
         Some(NodeEnd::Done(NodeResult::default()))
     } else {
-        replay(parts, begun, run).await?
+        replay(parts, begun, stop).await?
     };
     if let Some(difference) = difference.filter(|_| !matches!(end, Some(NodeEnd::Done(_)))) {
         let (session, invocation) = name();
@@ -54,12 +54,12 @@ pub(crate) async fn replay_result(
                 // R1103: once the invocation is done, its id stands for the old message.
                 tracing::warn!(invocation = %ic.invocation_id(), ?difference, "the invocation is done: the different request is ignored");
             }
-            run.set_outcome(Outcome::of(ic, &*parts.root, end));
+            Ok(Outcome::of(ic, &*parts.root, end))
         }
-        Some(end) => run.set_outcome(Outcome::of(ic, &*parts.root, end)),
-        None if aborted => run.set_outcome(Outcome::Aborted),
-        None if run.is_closing() => run.set_outcome(Outcome::Cut(run.invocation())),
-        None if must_stop(ic, run) => run.set_outcome(Outcome::Aborted),
+        Some(end) => Ok(Outcome::of(ic, &*parts.root, end)),
+        None if aborted => Ok(Outcome::Aborted),
+        None if stop.is_requested() => Ok(Outcome::Cut(None)),
+        None if must_stop(ic, stop) => Ok(Outcome::Aborted),
         None => {
             let (session, invocation) = name();
             if let Some(error) = failure(ic) {
@@ -69,20 +69,19 @@ pub(crate) async fn replay_result(
             if open.is_empty() {
                 return Err(RunError::Unfinished { session, invocation });
             }
-            run.set_outcome(Outcome::Waiting(open));
+            Ok(Outcome::Waiting(open))
         }
     }
-    Ok(())
 }
 
 /// Replays the root node. Returns `None` when a body would have to run.
-async fn replay(parts: &RunnerInner, begun: &Invocation, run: &RunState) -> Result<Option<NodeEnd>, RunError> {
+async fn replay(parts: &RunnerInner, begun: &Invocation, stop: &StopSignal) -> Result<Option<NodeEnd>, RunError> {
     let Invocation { ic, engine, entry, input, .. } = begun;
     ic.work_gate().close_for_replay();
     let root_ctx = RunHandle::root(ic.clone());
     let mut root = RootDriver::new(Box::pin(engine.run_root(&root_ctx, &*parts.root, entry, input.clone())));
-    while !must_stop(ic, run) && !ic.work_gate().is_wanted() {
-        root.poll_until_work(ic, run, None).await;
+    while !must_stop(ic, stop) && !ic.work_gate().is_wanted() {
+        root.poll_until_work(ic, stop, None).await;
         // Events that a replay sends again are already stored.
         while let Some((ticket, event)) = ic.queue().take() {
             ic.queue().acknowledge(ticket, event);

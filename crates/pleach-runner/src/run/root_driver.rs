@@ -10,7 +10,7 @@ use futures_util::task::AtomicWaker;
 use pleach_context::engine::{InvocationHandle, RunResult};
 use pleach_core::BoxFuture;
 
-use crate::run::state::RunState;
+use crate::run::stop::StopSignal;
 use crate::signals::incoming::Incoming;
 
 /// The number of polls of the root within one poll of the run, before it yields to the executor.
@@ -47,16 +47,16 @@ impl Wake for RootWaker {
 }
 
 /// Returns `true` if the run was aborted or must stop where it is.
-pub(crate) fn must_stop(ic: &InvocationHandle, run: &RunState) -> bool {
-    ic.is_aborted() || run.is_closing()
+pub(crate) fn must_stop(ic: &InvocationHandle, stop: &StopSignal) -> bool {
+    ic.is_aborted() || stop.is_requested()
 }
 
 /// Waits until the run must stop. Only one task may wait at a time.
-pub(crate) async fn stopped(ic: &InvocationHandle, run: &RunState) {
+pub(crate) async fn stopped(ic: &InvocationHandle, stop: &StopSignal) {
     let mut aborted = pin!(ic.abort_signal().aborted());
     poll_fn(|cx| {
-        run.stopper.register(cx.waker());
-        if run.is_closing() {
+        stop.register(cx.waker());
+        if stop.is_requested() {
             return Poll::Ready(());
         }
         aborted.as_mut().poll(cx)
@@ -73,7 +73,12 @@ impl<'a> RootDriver<'a> {
 
     /// Polls until the root has sent an event, waits to run a first body, asks whether the run still has its session, or has ended; or
     /// until the run must stop or store an `incoming` signal.
-    pub(crate) async fn poll_until_work(&mut self, ic: &InvocationHandle, run: &RunState, incoming: Option<&Incoming>) {
+    pub(crate) async fn poll_until_work(
+        &mut self,
+        ic: &InvocationHandle,
+        stop: &StopSignal,
+        incoming: Option<&Incoming>,
+    ) {
         // Most steps end in their first poll, and need no future that waits.
         let mut waits = None;
         let calls = || {
@@ -83,7 +88,7 @@ impl<'a> RootDriver<'a> {
                 || incoming.is_some_and(Incoming::has_any)
         };
         poll_fn(|cx| {
-            if must_stop(ic, run) || self.poll_root(cx, calls).is_ready() {
+            if must_stop(ic, stop) || self.poll_root(cx, calls).is_ready() {
                 return Poll::Ready(());
             }
             ic.queue().wake_on_event(cx.waker());
@@ -92,7 +97,7 @@ impl<'a> RootDriver<'a> {
                 return Poll::Ready(());
             }
             // Registered last, because it takes a lock and only a waiting run needs it.
-            let stops = waits.get_or_insert_with(|| Box::pin(stopped(ic, run))).as_mut().poll(cx);
+            let stops = waits.get_or_insert_with(|| Box::pin(stopped(ic, stop))).as_mut().poll(cx);
             // A signal that came before the registration has woken no one.
             if incoming.is_some_and(Incoming::has_any) { Poll::Ready(()) } else { stops }
         })

@@ -115,7 +115,7 @@ impl<'a> RootEvents<'a> {
     }
 
     fn must_stop(&self) -> bool {
-        must_stop(self.ic, self.run)
+        must_stop(self.ic, &self.run.stop)
     }
 
     /// Takes the next event to store. It has no ticket if its node has already continued.
@@ -187,7 +187,7 @@ impl<'a> RootEvents<'a> {
 
     /// Polls the root until there is something to do, and stores a heartbeat if one is due first.
     async fn step(&mut self) -> Result<(), RunError> {
-        let step = self.root.poll_until_work(self.ic, self.run, Some(&self.run.incoming));
+        let step = self.root.poll_until_work(self.ic, &self.run.stop, Some(&self.run.incoming));
         match &mut self.heartbeat {
             None => step.await,
             Some(heartbeat) => {

@@ -8,7 +8,7 @@ use futures_util::future;
 use pleach_context::NodeInput;
 use pleach_context::engine::{InvocationHandle, NodeEnd, NodeResult, RunHandle, RunResult};
 use pleach_core::{Content, Event, Map, Question};
-use pleach_session::notes::ENDED_BY_PLUGIN;
+use pleach_session::notes::{ENDED_BY_PLUGIN, engine_note};
 use pleach_workflow::Engine;
 use serde_json::Value;
 use smol_str::SmolStr;
@@ -50,19 +50,23 @@ impl Invocation {
         Self { ic, engine, entry, store, input: NodeInput::Null, user_event: None, repeats }
     }
 
-    /// Runs the root node: stores each event, yields it, and then lets its node continue. Sets the outcome on `run`.
+    /// Runs the root node: stores each event, yields it, and then lets its node continue. Returns the outcome.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the nodes.
-    pub(crate) async fn run(mut self: Box<Self>, parts: Arc<RunnerInner>, run: Arc<RunState>) -> Result<(), RunError> {
+    pub(crate) async fn run(
+        mut self: Box<Self>,
+        parts: Arc<RunnerInner>,
+        run: Arc<RunState>,
+    ) -> Result<Outcome, RunError> {
         let Self { ic, engine, entry, store, input, user_event, repeats } = &mut *self;
         if let Some(event) = user_event.take() {
-            run.task.yield_event(Yielded::message(event)).await;
+            run.yield_event(Yielded::message(event)).await;
         }
         let early_exit = stop_early(ic, store).await?;
         let outcome = match early_exit {
             Some(event) => {
-                run.task.yield_event(Yielded::event(event)).await;
+                run.yield_event(Yielded::event(event)).await;
                 outcome_of(&parts, ic, &run, Some(Ok(NodeEnd::Done(NodeResult::default()))))?
             }
             None => {
@@ -70,7 +74,7 @@ impl Invocation {
                 let root = Box::pin(engine.run_root(&root_ctx, &*parts.root, entry, std::mem::take(input)));
                 let mut events = RootEvents::new(ic, &parts, &run, store, repeats, root);
                 while let Some(shown) = events.next().await? {
-                    run.task.yield_event(shown).await;
+                    run.yield_event(shown).await;
                 }
                 outcome_of(&parts, ic, &run, events.into_end())?
             }
@@ -79,7 +83,7 @@ impl Invocation {
             let events = abort_events(&ic.events(), ic.invocation_id(), &parts.root.spec().name);
             for event in events.into_iter().map(Arc::new) {
                 let stored = store.store_closing_event(ic, event).await?;
-                run.task.yield_event(Yielded::event(stored)).await;
+                run.yield_event(Yielded::event(stored)).await;
             }
         }
         finish(&parts, &run, ic, store, outcome).await
@@ -101,33 +105,32 @@ fn outcome_of(
     ended: Option<RunResult>,
 ) -> Result<Outcome, RunError> {
     Ok(match ended {
-        _ if run.is_closing() => Outcome::Cut(Some(ic.invocation_id().clone())),
+        _ if run.stop.is_requested() => Outcome::Cut(Some(ic.invocation_id().clone())),
         Some(ended) if !ic.is_aborted() => Outcome::of(ic, &*parts.root, ended?),
         _ => Outcome::Aborted,
     })
 }
 
-/// Sets the outcome of a run whose events are stored, calls the plugins' `after_run` hooks and summarises the history.
+/// Ends a run whose events are stored: calls the plugins' `after_run` hooks and summarises the history. Returns the outcome.
 async fn finish(
     parts: &Arc<RunnerInner>,
     run: &Arc<RunState>,
     ic: &InvocationHandle,
     store: &mut EventWriter,
     outcome: Outcome,
-) -> Result<(), RunError> {
+) -> Result<Outcome, RunError> {
     keep_what_waits(parts, ic, &outcome);
     // Runs that had nothing to execute are announced as well.
     parts.active.announce(run);
     let succeeded = !matches!(outcome, Outcome::Aborted | Outcome::Cut(_));
-    run.set_outcome(outcome);
     ic.services().plugins.after_run(ic).await.map_err(RunError::Plugin)?;
-    if let (Some(config), true) = (&parts.compaction, succeeded && store.has_stored() && !must_stop(ic, run)) {
-        run.begin_summary();
+    if let (Some(config), true) = (&parts.compaction, succeeded && store.has_stored() && !must_stop(ic, &run.stop)) {
+        run.sum_up();
         // If the summary is aborted, a later invocation makes it.
         let compacting = Box::pin(config.compact(ic, store));
-        future::select(compacting, pin!(stopped(ic, run))).await;
+        future::select(compacting, pin!(stopped(ic, &run.stop))).await;
     }
-    Ok(())
+    Ok(outcome)
 }
 
 /// Keeps the deadlines of the questions that an invocation waits for, and forgets the deadlines of answered ones. If the invocation does
@@ -157,7 +160,5 @@ fn early_exit(ic: &InvocationHandle, content: Content) -> Arc<Event> {
 /// Returns `true` if a plugin ended the invocation with these events before its root node began.
 pub(crate) fn is_ended_by_plugin(own: &[&Arc<Event>]) -> bool {
     let last = own.iter().rev().find(|event| !event.is_from_user());
-    last.is_some_and(|event| {
-        event.path().is_root() && event.custom_metadata().is_some_and(|notes| notes.contains_key(ENDED_BY_PLUGIN))
-    })
+    last.is_some_and(|event| event.path().is_root() && engine_note(event, ENDED_BY_PLUGIN).is_some())
 }

@@ -15,6 +15,7 @@ use crate::run::driver::Driver;
 use crate::run::outcome::RunEnd;
 use crate::run::run_event::RunEvent;
 use crate::run::state::RunState;
+use crate::run::task::RunTask;
 use crate::{Detached, RunError, RunRequest};
 
 /// An invocation as a stream of its events. It starts when it is first polled.
@@ -44,6 +45,7 @@ use crate::{Detached, RunError, RunRequest};
 #[must_use = "a run starts when it is polled: read its events, ask for its output, or detach it"]
 pub struct Run {
     run: Arc<RunState>,
+    task: Arc<RunTask>,
     parts: Arc<RunnerInner>,
     /// This caller's reader id.
     reader: u32,
@@ -61,8 +63,9 @@ impl Run {
         let request = Box::new(request.bounded());
         let run = Arc::new(RunState::new(&request, !parts.services.plugins.is_empty()));
         let echo = request.yield_user_message;
-        let reader = run.task.open(Driver::new(Arc::clone(&parts), request, Arc::clone(&run)));
-        Self { run, parts, reader, echo, over: false, fragments_of: HashSet::new(), reply: String::new() }
+        let driver = Driver::new(Arc::clone(&parts), request, Arc::clone(&run));
+        let (task, reader) = RunTask::new(&run, driver);
+        Self { run, task, parts, reader, echo, over: false, fragments_of: HashSet::new(), reply: String::new() }
     }
 
     /// Returns the next event, or `None` if the run has ended.
@@ -87,7 +90,7 @@ impl Run {
     pub async fn output<T: serde::de::DeserializeOwned>(self) -> Result<T, RunError> {
         let run = Arc::clone(&self.run);
         self.finish().await?;
-        run.final_outcome().output()
+        run.outcome().output()
     }
 
     /// Returns how the run ended, or `None` while it is active.
@@ -105,7 +108,7 @@ impl Run {
     /// Dropping the future drops the run.
     // R1114
     pub async fn close(self) -> Result<(), RunError> {
-        if self.run.task.is_shared() {
+        if self.task.is_shared() {
             return Ok(());
         }
         self.run.cut();
@@ -123,7 +126,7 @@ impl Run {
     pub fn detach(self) -> Detached {
         let (parts, run) = (Arc::clone(&self.parts), Arc::clone(&self.run));
         run.set_detached();
-        let entered = run.task.enter();
+        let entered = self.task.enter();
         Detached::new(parts, Arc::clone(&run), async move {
             entered?;
             let end = self.finish().await;
@@ -135,7 +138,7 @@ impl Run {
     /// Asks models to stream their replies: fragments are yielded as partial events before the complete one. This has no effect on a
     /// run that has begun. ADK: `RunConfig(streaming_mode=StreamingMode.SSE)`
     pub fn streaming(self) -> Self {
-        self.run.set_streams();
+        self.task.stream();
         self
     }
 
@@ -204,7 +207,7 @@ impl Stream for Run {
         // other tasks run and a time-out around `next` is checked.
         let budget = ready!(poll_proceed(cx));
         while !self.over {
-            let item = ready!(self.run.task.poll_next(self.reader, cx));
+            let item = ready!(self.task.poll_next(self.reader, cx));
             budget.made_progress();
             self.over = !matches!(item, Some(Ok(_)));
             match item {
@@ -218,7 +221,7 @@ impl Stream for Run {
 
 impl Drop for Run {
     fn drop(&mut self) {
-        self.run.task.leave(self.reader);
+        self.task.leave(self.reader);
     }
 }
 

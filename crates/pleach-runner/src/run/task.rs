@@ -7,10 +7,10 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context as TaskContext, Poll, Wake, Waker};
 
-use futures_util::pending;
 use pleach_core::Event;
 
 use crate::RunError;
+use crate::run::state::RunState;
 
 /// An event that a run yields.
 #[derive(Clone, Debug)]
@@ -40,7 +40,10 @@ pub(crate) trait PollRun: Send {
     /// [`RunError::Draining`].
     fn enter(&mut self) -> Result<(), RunError>;
 
-    /// Polls the run. It is pending if it has yielded an event ([`RunTask::yield_event`]) or if it waits. Not called again after the end.
+    /// Asks models for fragments, if the run has not begun.
+    fn stream(&mut self);
+
+    /// Polls the run. It is pending if it has yielded an event ([`RunState::yield_event`]) or if it waits. Not called again after the end.
     fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<(), RunError>>;
 }
 
@@ -49,23 +52,27 @@ pub(crate) trait PollRun: Send {
 pub(crate) const BACKLOG: usize = 256;
 
 /// Holds the driver of a run between two polls, and the queues of its readers.
-#[derive(Default)]
 pub(crate) struct RunTask {
+    state: Arc<RunState>,
     inner: Mutex<Inner>,
 }
 
-#[derive(Default)]
 struct Inner {
-    /// The driver of the run; `None` while a reader polls it, and after the end.
-    driver: Option<Box<dyn PollRun>>,
-    over: bool,
-    /// The event that the run yields in this poll; taken when the poll ends.
-    yielded: Option<Yielded>,
+    driving: Driving,
     /// The complete events so far, for callers that join.
     shown: Vec<Yielded>,
     readers: Vec<Reader>,
     /// The id of the next reader.
     next: u32,
+}
+
+enum Driving {
+    /// No reader polls the driver at the moment.
+    Idle(Box<dyn PollRun>),
+    /// A reader polls the driver.
+    Polled,
+    /// The run has ended, or its last reader has left.
+    Over,
 }
 
 struct Reader {
@@ -102,10 +109,34 @@ impl Inner {
         self.take_wakers()
     }
 
-    /// Marks the run as over, so that no reader can join it.
-    fn close(&mut self) {
-        self.over = true;
+    /// Takes the driver for a poll, unless another reader polls it or the run is over.
+    fn take_driver(&mut self) -> Option<Box<dyn PollRun>> {
+        match std::mem::replace(&mut self.driving, Driving::Polled) {
+            Driving::Idle(driver) => Some(driver),
+            other => {
+                self.driving = other;
+                None
+            }
+        }
+    }
+
+    /// Puts the driver back after a poll, unless the run is over.
+    fn put_back(&mut self, driver: &mut Option<Box<dyn PollRun>>) {
+        if !self.is_over()
+            && let Some(driver) = driver.take()
+        {
+            self.driving = Driving::Idle(driver);
+        }
+    }
+
+    /// Marks the run as over, so that no reader can join it. Returns the driver, which must be dropped without the lock.
+    fn close(&mut self) -> Driving {
         self.shown = Vec::new();
+        std::mem::replace(&mut self.driving, Driving::Over)
+    }
+
+    fn is_over(&self) -> bool {
+        matches!(self.driving, Driving::Over)
     }
 }
 
@@ -115,24 +146,20 @@ impl RunTask {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Sets the driver of a new run; returns the id of its first reader.
-    pub(crate) fn open(&self, driver: impl PollRun + 'static) -> u32 {
-        let mut inner = self.inner();
-        inner.driver = Some(Box::new(driver));
-        inner.add(VecDeque::new())
-    }
-
-    /// Yields an event to the readers; completes when one of them asks for the next event. Only the future that the driver polls may
-    /// call it, and not inside a `select`: only the next poll of the run wakes it.
-    pub(crate) async fn yield_event(&self, event: Yielded) {
-        self.inner().yielded = Some(event);
-        pending!();
+    /// Returns the task of a new run, and the id of its first reader.
+    pub(crate) fn new(state: &Arc<RunState>, driver: impl PollRun + 'static) -> (Arc<Self>, u32) {
+        let mut inner =
+            Inner { driving: Driving::Idle(Box::new(driver)), shown: Vec::new(), readers: Vec::new(), next: 0 };
+        let reader = inner.add(VecDeque::new());
+        let task = Arc::new(Self { state: Arc::clone(state), inner: Mutex::new(inner) });
+        state.set_task(&task);
+        (task, reader)
     }
 
     /// Adds a reader, which receives all complete events from the beginning. Returns `None` if the run is over.
     pub(crate) fn join(&self) -> Option<u32> {
         let mut inner = self.inner();
-        if inner.over {
+        if inner.is_over() {
             return None;
         }
         let queue = inner.shown.iter().cloned().map(Ok).collect();
@@ -146,33 +173,35 @@ impl RunTask {
 
     /// Registers the run as active, unless it has begun.
     pub(crate) fn enter(&self) -> Result<(), RunError> {
-        let Some(mut driver) = self.inner().driver.take() else { return Ok(()) };
+        let Some(mut driver) = self.inner().take_driver() else { return Ok(()) };
         let entered = driver.enter();
         let mut inner = self.inner();
-        match &entered {
-            Ok(()) => inner.driver = Some(driver),
-            Err(_) => inner.close(),
-        }
+        inner.driving = match &entered {
+            Ok(()) => Driving::Idle(driver),
+            Err(_) => Driving::Over,
+        };
         let wakers = inner.take_wakers();
         drop(inner);
         wakers.into_iter().for_each(Waker::wake);
         entered
     }
 
+    /// Asks models for fragments, if the run has not begun.
+    pub(crate) fn stream(&self) {
+        if let Driving::Idle(driver) = &mut self.inner().driving {
+            driver.stream();
+        }
+    }
+
     /// Removes a reader. Removing the last one drops the run.
     pub(crate) fn leave(&self, reader: u32) {
         let mut inner = self.inner();
         inner.readers.retain(|other| other.id != reader);
-        let driver = if inner.readers.is_empty() {
-            inner.close();
-            inner.driver.take()
-        } else {
-            None
-        };
+        let dropped = if inner.readers.is_empty() { Some(inner.close()) } else { None };
         // The run may hold only the waker of the reader that has left.
         let wakers = inner.take_wakers();
         drop(inner);
-        drop(driver);
+        drop(dropped);
         wakers.into_iter().for_each(Waker::wake);
     }
 }
@@ -182,21 +211,16 @@ impl RunTask {
     pub(crate) fn poll_next(self: &Arc<Self>, reader: u32, cx: &mut TaskContext<'_>) -> Poll<Option<Item>> {
         let mut inner = self.inner();
         let alone = inner.readers.len() == 1;
-        let driver = inner.driver.take();
-        let (over, known) = (inner.over, inner.readers.iter_mut().find(|other| other.id == reader));
-        let Some(own) = known else {
-            inner.driver = driver;
-            return Poll::Ready(None);
-        };
+        let Some(own) = inner.readers.iter_mut().find(|other| other.id == reader) else { return Poll::Ready(None) };
         if let Some(item) = own.queue.pop_front() {
-            inner.driver = driver;
             return Poll::Ready(Some(item));
         }
-        if over {
+        if inner.is_over() {
             return Poll::Ready(None);
         }
+        let driver = inner.take_driver();
         if !alone || driver.is_none() {
-            own.waker = Some(cx.waker().clone());
+            inner.wait(reader, cx.waker());
         }
         drop(inner);
         let Some(driver) = driver else { return Poll::Pending };
@@ -225,15 +249,16 @@ impl ActivePoll<'_> {
 
     /// Puts the driver back unless the run has ended. Returns the item that the run has yielded, and queues it for the other readers.
     fn end(mut self, alone: bool, polled: Poll<Result<(), RunError>>, waker: &Waker) -> Poll<Option<Item>> {
-        let driver = self.driver.take();
-        let mut inner = self.task.inner();
         let item = match polled {
             Poll::Ready(ended) => Poll::Ready(ended.err().map(Err)),
-            Poll::Pending => inner.yielded.take().map_or(Poll::Pending, |shown| Poll::Ready(Some(Ok(shown)))),
+            Poll::Pending => self.task.state.take_yielded().map_or(Poll::Pending, |shown| Poll::Ready(Some(Ok(shown)))),
         };
+        // If the run is over, the driver is dropped after the lock.
+        let mut driver = self.driver.take();
+        let mut inner = self.task.inner();
         let wakers = match &item {
             Poll::Pending => {
-                inner.driver = driver;
+                inner.put_back(&mut driver);
                 if alone {
                     // Once another reader joins and polls, the run no longer holds this reader's waker.
                     inner.wait(self.reader, waker);
@@ -242,7 +267,7 @@ impl ActivePoll<'_> {
                 if alone && inner.readers.len() > 1 { inner.take_wakers() } else { Vec::new() }
             }
             Poll::Ready(Some(Ok(shown))) => {
-                inner.driver = driver;
+                inner.put_back(&mut driver);
                 let is_fragment = shown.event.is_partial();
                 if !is_fragment {
                     inner.shown.push(shown.clone());
@@ -299,10 +324,11 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+    use crate::RunRequest;
 
     /// Yields events of these authors, then an error if there is one, then the end. Counts drops.
     struct Script {
-        task: Weak<RunTask>,
+        state: Arc<RunState>,
         authors: VecDeque<&'static str>,
         error: Option<RunError>,
         drops: Arc<AtomicUsize>,
@@ -313,14 +339,15 @@ mod tests {
             Ok(())
         }
 
+        fn stream(&mut self) {}
+
         fn poll(&mut self, cx: &mut TaskContext<'_>) -> Poll<Result<(), RunError>> {
             let Some(author) = self.authors.pop_front() else {
                 return Poll::Ready(self.error.take().map_or(Ok(()), Err));
             };
             if author != "pending" {
                 let event = Event::from_author(author).with_partial(author == "fragment");
-                let task = self.task.upgrade().unwrap();
-                assert!(pin!(task.yield_event(Yielded::event(Arc::new(event)))).poll(cx).is_pending());
+                assert!(pin!(self.state.yield_event(Yielded::event(Arc::new(event)))).poll(cx).is_pending());
             }
             Poll::Pending
         }
@@ -333,9 +360,11 @@ mod tests {
     }
 
     fn run(authors: &[&'static str], error: Option<RunError>) -> (Arc<RunTask>, u32, Arc<AtomicUsize>) {
-        let (task, drops) = (Arc::new(RunTask::default()), Arc::new(AtomicUsize::new(0)));
-        let (authors, weak) = (authors.iter().copied().collect(), Arc::downgrade(&task));
-        let reader = task.open(Script { task: weak, authors, error, drops: Arc::clone(&drops) });
+        let state = Arc::new(RunState::new(&RunRequest::new(("ana", "s1")), false));
+        let drops = Arc::new(AtomicUsize::new(0));
+        let authors = authors.iter().copied().collect();
+        let script = Script { state: Arc::clone(&state), authors, error, drops: Arc::clone(&drops) };
+        let (task, reader) = RunTask::new(&state, script);
         (task, reader, drops)
     }
 

@@ -46,7 +46,7 @@ impl Runner {
         let key = self.parts.session_key(&session.into()).await?;
         let mut tries = 1;
         loop {
-            if let Some(run) = self.parts.active.run_of_session(&key).filter(|run| run.end().is_none()) {
+            if let Some(run) = self.parts.active.run_of_session(&key).filter(|run| !run.has_ended()) {
                 run.abort();
                 run.ended().await;
                 if matches!(run.end(), Some(RunEnd::Aborted)) {

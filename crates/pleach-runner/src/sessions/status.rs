@@ -136,7 +136,7 @@ impl RunnerInner {
         let is_dead = self.heartbeat.is_some() && !self.is_alive(last_update_time);
         let (progress, rests) = match &invocation {
             None => (RunProgress::New, true),
-            Some(_) if self.active.run_of_session(&key).is_some_and(|run| run.end().is_none()) => {
+            Some(_) if self.active.run_of_session(&key).is_some_and(|run| !run.has_ended()) => {
                 (RunProgress::RunsHere, false)
             }
             Some(invocation) => match self.replayed(session.clone(), invocation).await {
@@ -191,13 +191,11 @@ impl RunnerInner {
         let begun = match opening.begin(self, &run, &mut PluginMessage::default()).await? {
             Begun::Observed(invocation) | Begun::Repeated(invocation, _) | Begun::Runs(invocation) => invocation,
         };
-        let progress = match replay_result(self, &begun, None, &run).await {
-            Ok(()) => match run.final_outcome() {
-                Outcome::Done(..) | Outcome::Replied(_) => RunProgress::Done,
-                Outcome::Waiting(_) => RunProgress::Waiting,
-                Outcome::Aborted => RunProgress::Aborted,
-                Outcome::Elsewhere { .. } | Outcome::Cut(_) => RunProgress::Unfinished,
-            },
+        let progress = match replay_result(self, &begun, None, &run.stop).await {
+            Ok(Outcome::Done(..) | Outcome::Replied(_)) => RunProgress::Done,
+            Ok(Outcome::Waiting(_)) => RunProgress::Waiting,
+            Ok(Outcome::Aborted) => RunProgress::Aborted,
+            Ok(Outcome::Elsewhere { .. } | Outcome::Cut(_)) => RunProgress::Unfinished,
             Err(RunError::Unfinished { .. }) if may_be_done(&begun.ic) => RunProgress::MayBeDone,
             Err(RunError::Unfinished { .. }) => RunProgress::Unfinished,
             Err(error) => return Err(error),

@@ -104,7 +104,7 @@ impl Runner {
         let _turn = self.parts.signal_names.take((line.clone(), signal.name.clone())).await;
         let (mut tries, mut looked_again) = (1, false);
         loop {
-            if let Some(run) = self.parts.active.run_of_session(&key).filter(|run| run.end().is_none()) {
+            if let Some(run) = self.parts.active.run_of_session(&key).filter(|run| !run.has_ended()) {
                 match run.offer(signal.clone()).await {
                     Ok(Ok(Offered::Kept)) => return Ok(SignalOutcome::Kept),
                     Ok(Ok(Offered::Repeated)) => return Ok(SignalOutcome::Repeated),

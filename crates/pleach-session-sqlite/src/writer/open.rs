@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use pleach_core::private_files;
 use pleach_session::{SessionError, SessionResult};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, ConnectOptions as _, SqliteConnection};
@@ -14,7 +15,6 @@ use crate::inbox_sql::OBJECTS;
 use crate::layout::SqliteLayout;
 use crate::lock_wait::LockWait;
 use crate::options::{SqliteOptions, Synchronous};
-use crate::private;
 use crate::sql::{self, Sql};
 
 /// The time that another program may take to create its tables.
@@ -101,7 +101,8 @@ impl Settings {
 
     async fn attempt(&self) -> Result<Open, Trouble> {
         if self.options.create_if_missing {
-            private::make_file(self.connect.get_filename());
+            // SQLite gives its companion files the same permissions, and reports the errors when it opens the file.
+            let _ = private_files::make_file(self.connect.get_filename());
         }
         let mut connection = self.connect.connect().await?;
         let found = self.look(&mut connection).await?;

@@ -46,7 +46,7 @@ use crate::{RedactionFault, SessionError, SessionResult};
 ///
 /// Some values of the engine itself may be redacted: `/output/payload` of a step that took a signal, and in the
 /// engine's metadata the payload of a kept signal (`/custom_metadata/pleach_signal`), the messages of
-/// `_adk_caught_failures` and the outputs of `_adk_delegated_runs`.
+/// `pleach_caught_failures` and the outputs of `pleach_delegated_runs`.
 ///
 /// While a run has not ended, the values that it still reads cannot be redacted either: the arguments of calls without
 /// a response, code that was not executed, and the part of an answer that its question's schema needs.

@@ -1,5 +1,6 @@
 //! The values of an event that may be redacted, and what replaces them.
 
+use pleach_core::engine_notes::current_key;
 use pleach_core::{KEPT_SIGNAL, NodePath, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT, SIGNAL, TIMER};
 use serde_json::{Value, json};
 
@@ -135,7 +136,7 @@ fn metadata(metadata: &mut Value, path: &[&str]) -> Outcome {
 /// messages of caught failures and delegated outputs.
 fn metadata_value(metadata: &mut Value, key: &str, path: &[&str]) -> Outcome {
     let value = at(metadata, key)?;
-    match key {
+    match current_key(key).unwrap_or(key) {
         KEPT_SIGNAL => field(value, "payload", path),
         CAUGHT_FAILURES => each(value, path, |failure, path| field(failure, "message", path)),
         DELEGATED_RUNS => each(value, path, |run, path| field(run, "output", path)),

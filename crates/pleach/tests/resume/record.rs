@@ -45,7 +45,7 @@ pub(crate) fn results_by_node(events: &[Arc<Event>]) -> BTreeMap<String, Vec<Str
 pub(crate) fn finished(events: &[Arc<Event>]) -> BTreeSet<String> {
     let outputs = events.iter().filter(|event| event.is_output_for(event.path()));
     let own = outputs.map(|event| event.path().to_string());
-    let notes = events.iter().filter_map(|event| event.custom_metadata()?.get("_adk_delegated_runs")?.as_array());
+    let notes = events.iter().filter_map(|event| event.custom_metadata()?.get("pleach_delegated_runs")?.as_array());
     own.chain(notes.flatten().filter_map(|note| Some(note["run"].as_str()?.to_owned()))).collect()
 }
 

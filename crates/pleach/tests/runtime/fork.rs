@@ -349,9 +349,9 @@ async fn r1141_a_run_that_only_a_rewind_records_can_be_taken_back(backend: Backe
     let mut session = written(&runner, json!({}), &[("i", json!({})), ("i", json!({})), ("i", json!({}))]).await;
     let mut both = Event::from_author("wf");
     both.set_invocation_id("i");
-    both.set_custom_metadata(json!({"_adk_completed_runs": ["wf@1/a@1", "wf@1/b@1"]}).as_object().cloned());
+    both.set_custom_metadata(json!({"pleach_completed_runs": ["wf@1/a@1", "wf@1/b@1"]}).as_object().cloned());
     let both = runner.sessions().append_event(&mut session, both).await.unwrap();
-    let completed = |event: &Event| event.custom_metadata().unwrap().get("_adk_completed_runs").cloned();
+    let completed = |event: &Event| event.custom_metadata().unwrap().get("pleach_completed_runs").cloned();
     let first = runner.rewind_before("s1", "wf@1/b@1").await.unwrap();
     assert_eq!(completed(&first), Some(json!(["wf@1/a@1"])));
     let second = runner.rewind_before("s1", "wf@1/a@1").await.unwrap();

@@ -291,7 +291,7 @@ async fn caught_failures_can_be_redacted() {
     }));
     trace(runner.run("ana", "s1", "go")).await;
     for event in session(&sessions).await.events {
-        for path in ["/error_message", "/custom_metadata/_adk_caught_failures/0/message"] {
+        for path in ["/error_message", "/custom_metadata/pleach_caught_failures/0/message"] {
             let is_there = serde_json::to_value(&*event).unwrap().pointer(path).is_some();
             let redacted = runner.redact("s1", event.id().clone(), redaction(path)).await;
             assert_eq!(redacted.is_ok(), is_there, "{path}");

@@ -77,7 +77,7 @@ async fn an_event_of_node_code_has_no_reserved_keys() {
 #[tokio::test]
 async fn an_event_of_node_code_has_no_notes_of_the_engine() {
     let forged =
-        || map(json!({"_adk_completed_runs": ["wf@1/pay@1"], "_pleach_budget": {}, "pleach_signal": 1, "own": 1}));
+        || map(json!({"pleach_completed_runs": ["wf@1/pay@1"], "_pleach_budget": {}, "pleach_signal": 1, "own": 1}));
     let mut wf = Workflow::builder("wf");
     let node = wf.node("forges", move |ctx: Context| async move {
         ctx.emit(Event::message("x").with_custom_metadata(forged())).await?;
@@ -99,7 +99,7 @@ async fn an_event_of_node_code_has_no_notes_of_the_engine() {
 #[tokio::test]
 async fn a_model_does_not_write_notes_of_the_engine() {
     let mut answer = pleach::model::LlmResponse::text("hi");
-    answer.custom_metadata = Some(map(json!({"_adk_completed_runs": ["x"], "_pleach_budget": {}, "own": 1})));
+    answer.custom_metadata = Some(map(json!({"pleach_completed_runs": ["x"], "_pleach_budget": {}, "own": 1})));
     let model = ScriptedModel::new().then(answer);
     let (runner, sessions) = runner(LlmAgent::builder("helper").model(model).build().unwrap());
     trace(runner.run("ana", "s1", "go")).await;

@@ -37,7 +37,7 @@ async fn a_workflow_or_a_node_named_user_asks_once_and_continues_with_the_answer
 async fn metadata_of_a_request_is_not_read_as_the_engines() {
     let metadata = || {
         let runs = serde_json::json!(["wf@1/last@1"]);
-        pleach::Map::from_iter([("_adk_trace".to_owned(), 1.into()), ("_adk_completed_runs".to_owned(), runs)])
+        pleach::Map::from_iter([("_adk_trace".to_owned(), 1.into()), ("pleach_completed_runs".to_owned(), runs)])
     };
     let sessions = Sessions::default();
     let runner = process(ask_in("wf", "ask"), &sessions, true);

@@ -29,9 +29,9 @@ fn everything() -> Value {
     let content = json!({"role": "model", "parts": parts});
     let event = json!({
         "id": "e1", "timestamp": 1.0, "author": "a", "invocation_id": "i", "output": {"a": text, "b": [text]},
-        "error_message": text, "content": content, "custom_metadata": {"a": text, "pleach_order": text, "_adk_pending_route": 1,
-        "_adk_caught_failures": [{"run": "wf@1/a@1", "code": "E", "message": text}],
-        "_adk_delegated_runs": [{"run": "wf@1/b@1"}, {"run": "wf@1/a@1", "output": {"a": text}}],
+        "error_message": text, "content": content, "custom_metadata": {"a": text, "pleach_order": text, "pleach_pending_route": 1,
+        "pleach_caught_failures": [{"run": "wf@1/a@1", "code": "E", "message": text}],
+        "pleach_delegated_runs": [{"run": "wf@1/b@1"}, {"run": "wf@1/a@1", "output": {"a": text}}],
         "pleach_signal": {"name": "paid", "payload": text}}, "input_transcription": {"text": text},
         "output_transcription": {"text": text}, "grounding_metadata": {"a": text}, "citation_metadata": {"a": text},
         "logprobs_result": {"a": text},
@@ -58,10 +58,10 @@ fn all_values_that_may_be_redacted_are_and_the_rest_stays() {
         "/id",
         "/timestamp",
         "/content/role",
-        "/custom_metadata/_adk_pending_route",
-        "/custom_metadata/_adk_caught_failures/0/code",
-        "/custom_metadata/_adk_delegated_runs/0",
-        "/custom_metadata/_adk_delegated_runs/1/run",
+        "/custom_metadata/pleach_pending_route",
+        "/custom_metadata/pleach_caught_failures/0/code",
+        "/custom_metadata/pleach_delegated_runs/0",
+        "/custom_metadata/pleach_delegated_runs/1/run",
         "/custom_metadata/pleach_signal/name",
         "/content/parts/5/function_call/name",
         "/content/parts/10/function_call/args/interruptId",
@@ -87,7 +87,7 @@ fn a_path_to_nothing_that_may_be_redacted_is_an_error() {
         asks(REQUEST_INPUT, "pleach_signal:wf@1:1", json!({"message": "paid", "payload": null})),
         {"text": null, "thought": true},
     ]);
-    let metadata = json!({"_adk_pending_route": 1, "_adk_delegated_runs": [{"run": "wf@1/b@1"}]});
+    let metadata = json!({"pleach_pending_route": 1, "pleach_delegated_runs": [{"run": "wf@1/b@1"}]});
     let event = json!({"content": {"parts": parts}, "custom_metadata": metadata, "actions": {"state_delta": {}}});
     for (path, expected) in [
         (&["content"][..], RedactionFault::Fixed),
@@ -96,8 +96,8 @@ fn a_path_to_nothing_that_may_be_redacted_is_an_error() {
         (&["content", "parts", "2"], RedactionFault::Absent),
         (&["content", "parts", "2", "text"], RedactionFault::Absent),
         (&["custom_metadata"], RedactionFault::Fixed),
-        (&["custom_metadata", "_adk_delegated_runs", "0", "run"], RedactionFault::Fixed),
-        (&["custom_metadata", "_adk_delegated_runs", "0", "output"], RedactionFault::Absent),
+        (&["custom_metadata", "pleach_delegated_runs", "0", "run"], RedactionFault::Fixed),
+        (&["custom_metadata", "pleach_delegated_runs", "0", "output"], RedactionFault::Absent),
         // The path leads to no value.
         (&["nothing"], RedactionFault::Absent),
         (&["content", "part", "0"], RedactionFault::Absent),
@@ -190,13 +190,13 @@ fn a_path_redacts_only_its_value() {
             Some(json!({})),
         ),
         (
-            "/custom_metadata/_adk_caught_failures/0/message",
-            "/custom_metadata/_adk_caught_failures/0/message",
+            "/custom_metadata/pleach_caught_failures/0/message",
+            "/custom_metadata/pleach_caught_failures/0/message",
             Some(gone.clone()),
         ),
         (
-            "/custom_metadata/_adk_delegated_runs/1/output/a",
-            "/custom_metadata/_adk_delegated_runs/1/output/a",
+            "/custom_metadata/pleach_delegated_runs/1/output/a",
+            "/custom_metadata/pleach_delegated_runs/1/output/a",
             Some(gone.clone()),
         ),
         ("/custom_metadata/pleach_order", "/custom_metadata/pleach_order", Some(gone.clone())),
