@@ -11,11 +11,11 @@ use crate::{Event, FunctionCall, InvocationId, NodePath};
 
 /// Prefix of the ids of a node's requests for confirmation.
 pub const NODE_CONFIRMATION: &str = "wf_tool_confirmation:";
-/// Prefix of the ids of sleeps, which are stored as questions to the clock. The run's path and the number of the sleep
-/// follow.
+/// Prefix of the ids of sleeps, which are stored as questions to the clock. In an id it is followed by the run's
+/// path and the number of the sleep.
 pub const TIMER: &str = "pleach_timer:";
-/// Prefix of the ids of waits for a signal, which are stored as questions to programs. The run's path and the number of
-/// the wait follow.
+/// Prefix of the ids of waits for a signal, which are stored as questions to programs. In an id it is followed by
+/// the run's path and the number of the wait.
 pub const SIGNAL: &str = "pleach_signal:";
 
 /// A question that an event asks, as the person who answers it sees it.
@@ -146,7 +146,7 @@ impl Event {
             _ => call.id.as_deref().filter(|id| interrupts.contains(id))?,
         };
         let whole = || args.cloned().map(Value::Object);
-        // A tool may have arguments with the same names.
+        // Only these two functions set a deadline and other terms. A tool may have arguments with the same names.
         let has_terms = matches!(function, REQUEST_INPUT | REQUEST_CONFIRMATION);
         let term = |name: &str| argument(name).filter(|_| has_terms);
         let (kind, message, payload) = match function {

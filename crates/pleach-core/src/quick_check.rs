@@ -1,4 +1,4 @@
-//! [`QuickCheck`]: a check of the things that nearly all events consist of, without serialising them.
+//! [`QuickCheck`]: a check of the parts that nearly all events have, without serialising them.
 
 use serde_json::Value;
 
@@ -133,7 +133,7 @@ impl FunctionResponse {
 mod tests {
     use super::*;
 
-    /// The byte is put at every place of texts whose lengths are around the sizes of blocks.
+    /// Puts the byte at every position of texts that are about as long as a block.
     #[test]
     fn a_nul_is_found_at_every_place() {
         for length in 0..=50 {

@@ -13,7 +13,7 @@ pub const DEFAULT_ROUTE: &str = "__DEFAULT__";
 
 /// A value that an edge can be marked with.
 ///
-/// Values compare as in Python: `true` equals `1`, `false` equals `0`, and a text equals only a text.
+/// Values compare as in Python: `true` equals `1`, `false` equals `0`, and a string equals only a string.
 // R624
 #[derive(Clone, Debug)]
 pub enum RouteKey {
