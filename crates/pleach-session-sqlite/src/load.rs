@@ -227,7 +227,7 @@ async fn long_document(
     row: &LongRow,
 ) -> SessionResult<Option<SqliteRow>> {
     let query = bind_key(sqlx::query(LONG_DOCUMENT), key).bind(row.number).bind(row.id.as_str());
-    // All rows are fetched, because the statement frees its copy at its end.
+    // Fetch all rows: SQLite frees its copy of the document only when the statement ends.
     let rows = query.fetch_all(connection).await.map_err(|error| reader.file.fault(error))?;
     Ok(rows.into_iter().next())
 }

@@ -25,7 +25,8 @@ use crate::{SqliteLayout, list, load};
 /// is open, so the folder must be writable. Otherwise read permission is enough. Every operation that would write fails
 /// as `ReadOnly`.
 ///
-/// Open questions are found by reading all sessions, because using their index would mean writing it.
+/// Open questions are found by reading all sessions, because bringing the projection of questions up to date would
+/// write to the file.
 #[derive(Clone)]
 pub struct ReadOnlySqliteSessionService {
     file: File,

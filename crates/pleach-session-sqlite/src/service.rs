@@ -1,4 +1,4 @@
-//! The service: a thin index over the writer and the reads.
+//! The service, which forwards each operation to the writer or to a read connection.
 
 use std::fmt;
 use std::path::{Path, PathBuf};

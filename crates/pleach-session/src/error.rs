@@ -39,7 +39,7 @@ pub enum SessionError {
     Unstorable {
         /// The session.
         key: SessionKey,
-        /// The place of the value, such as `actions.state_delta.note`.
+        /// The path of the value, such as `actions.state_delta.note`.
         field: String,
         /// The reason why the value is refused.
         reason: &'static str,
@@ -103,14 +103,14 @@ pub enum SessionError {
     },
 }
 
-/// The place of a value whose payload is missing or damaged.
+/// A value whose payload is missing or damaged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostPayload {
     /// The session.
     pub key: SessionKey,
     /// The event.
     pub event: EventId,
-    /// The place of the value in the event, such as `output` or `content.parts[0].text`.
+    /// The path of the value in the event, such as `output` or `content.parts[0].text`.
     pub place: String,
     /// The name of the artifact that should hold the payload.
     pub artifact: String,

@@ -4,59 +4,64 @@
 use pleach_core::{Event, KEPT_SIGNAL};
 use serde_json::Value;
 
-/// On the events of a copied session: the session that was copied. `{"pleach_forked_from": "<session id>"}`.
+/// Names the session that was copied, on each event of the copy: `{"pleach_forked_from": "<session id>"}`.
 pub const FORKED_FROM: &str = "pleach_forked_from";
 
-/// The event belongs to a resume that continues a copied session: `{"pleach_fork_continued": true}`.
+/// Marks an event of a resume that continues a copied session: `{"pleach_fork_continued": true}`.
 pub const FORK_CONTINUED: &str = "pleach_fork_continued";
 
-/// The event answers a question whose deadline has passed; no person answered: `{"pleach_by_deadline": true}`.
+/// Marks the answer that a question got at its deadline, without a person: `{"pleach_by_deadline": true}`.
 pub const BY_DEADLINE: &str = "pleach_by_deadline";
 
 /// The text that replaces a removed value.
 pub const REDACTED: &str = "[redacted]";
 
-/// The runs that completed since the last event with this key, in order: `{"_adk_completed_runs": ["wf@1/node@2"]}`.
+/// Lists the runs that completed since the last event with this key, in order: `{"_adk_completed_runs":
+/// ["wf@1/node@2"]}`.
 pub const COMPLETED_RUNS: &str = "_adk_completed_runs";
 
-/// The completed runs whose output event is a child's: `[{"run": "wf@1/node@2"}]`, with `"output"` if the run's value
-/// differs from that child's.
+/// Lists the completed runs whose output event belongs to a child: `[{"run": "wf@1/node@2"}]`, with `"output"` if
+/// the run's output differs from the child's.
 pub const DELEGATED_RUNS: &str = "_adk_delegated_runs";
 
-/// The failures of children that their callers caught and continued after:
+/// Lists the failures of children that their callers caught before they continued:
 /// `[{"run": "wf@1/a@1/b@1", "node": "wf@1/a@1/b@1", "code": "ValueError", "message": "…"}]`, with `"class"`,
 /// `"ancestors"` and `"type"` where the code does not imply them. The causes of the error are not recorded.
 pub const CAUGHT_FAILURES: &str = "_adk_caught_failures";
 
-/// The route that the event's run has set, and that the run's next event carries: `{"_adk_pending_route": "left"}`.
+/// Holds the route that the event's run has set and that the run's next event carries: `{"_adk_pending_route":
+/// "left"}`.
 pub const PENDING_ROUTE: &str = "_adk_pending_route";
 
-/// The event reports an error, and its run continues: `{"_adk_reported_error": true}`.
+/// Marks an event that reports an error although its run continues: `{"_adk_reported_error": true}`.
 pub const REPORTED_ERROR: &str = "_adk_reported_error";
 
-/// The event reports the error of an attempt, and another attempt follows: `{"_adk_tried_again": true}`.
+/// Marks an event that reports the error of an attempt that another attempt follows: `{"_adk_tried_again": true}`.
 pub const TRIED_AGAIN: &str = "_adk_tried_again";
 
-/// The event holds the result of an agent callback: `{"_adk_agent_callback": "before"}`, or `"after"`.
+/// Marks an event that holds the result of an agent callback: `{"_adk_agent_callback": "before"}`, or `"after"`.
 pub const AGENT_CALLBACK: &str = "_adk_agent_callback";
 
-/// On the first event of a loop's sub-agent: the round of each loop, by name: `{"_adk_loop_rounds": {"polish": 1}}`.
+/// Holds the round of each loop by name, on the first event of a loop's sub-agent: `{"_adk_loop_rounds": {"polish":
+/// 1}}`.
 pub const LOOP_ROUNDS: &str = "_adk_loop_rounds";
 
-/// The event is authored by the user, but holds the result of a task: `{"_adk_task_response": "caller"}`.
+/// Marks an event whose author is the user, but which holds the result of a task: `{"_adk_task_response":
+/// "caller"}`.
 pub const TASK_RESPONSE: &str = "_adk_task_response";
 
-/// The event ends an invocation that a plugin's `before_run` hook answered: `{"_adk_ended_by_plugin": true}`.
+/// Marks the event that ends an invocation because a plugin's `before_run` hook answered: `{"_adk_ended_by_plugin":
+/// true}`.
 pub const ENDED_BY_PLUGIN: &str = "_adk_ended_by_plugin";
 
-/// The first event that a rewind to before a node run undoes: `{"pleach_rewind_before_event": "<id>"}`.
+/// Names the first event that a rewind to before a node run undoes: `{"pleach_rewind_before_event": "<id>"}`.
 pub const REWIND_BEFORE_EVENT: &str = "pleach_rewind_before_event";
 
-/// The redactions of the event: `{"pleach_redactions": [{"paths": [...], "reason": "...", "at": ...}]}`. `"state"`
-/// lists the keys of the state delta whose values were changed by the redaction.
+/// Lists the redactions of the event: `{"pleach_redactions": [{"paths": [...], "reason": "...", "at": ...}]}`.
+/// `"state"` lists the keys of the state delta whose values the redaction changed.
 pub const REDACTIONS: &str = "pleach_redactions";
 
-/// The values of the event that are kept as artifacts: `{"pleach_payloads": {"taken": [...]}}`.
+/// Lists the values of the event that are kept as artifacts: `{"pleach_payloads": {"taken": [...]}}`.
 pub const PAYLOADS: &str = "pleach_payloads";
 
 /// The name of the step that takes a signal. Its output is `{"event": "<the event that keeps the signal>", "name": "paid", "payload": …}`.

@@ -57,7 +57,7 @@ struct QuestionTracker {
     asked: Vec<Option<Question>>,
     /// The questions of each invocation, by id. An entry stays after its questions are closed.
     invocations: HashMap<InvocationId, HashMap<String, QuestionsOfId>>,
-    /// For every question id: the invocations with open questions, by the places of their last questions.
+    /// The invocations with open questions, by question id and then by the place of the last question.
     waiting: HashMap<String, BTreeMap<usize, InvocationId>>,
     /// The places of the questions of each select.
     selects: HashMap<(InvocationId, NodePath, String), Vec<usize>>,
@@ -70,7 +70,7 @@ struct QuestionsOfId {
     open: BTreeSet<usize>,
     /// The place of each run's open question.
     of_runs: HashMap<NodePath, usize>,
-    /// The place of the last question asked: the place at which the invocation waits.
+    /// The place of the last question asked, under which the invocation waits.
     last: Option<usize>,
 }
 

@@ -65,8 +65,8 @@ impl Settings {
             .synchronous(synchronous)
             .foreign_keys(true)
             .pragma("cache_size", "-16000")
-            // Pages then keep no copies of rows that have moved, which a redaction would not find. This costs no input
-            // or output.
+            // With this setting, pages keep no copies of rows that have moved, which a redaction would not find. It
+            // costs no extra reads or writes.
             .pragma("secure_delete", "FAST")
             // The writer waits for locks itself: see `LockWait`.
             .busy_timeout(Duration::ZERO)

@@ -65,8 +65,8 @@ impl RawDelta {
 // S12
 pub fn merge(stored: &str, delta: &RawObject) -> serde_json::Result<String> {
     merge_strict(stored, delta).or_else(|error| match members(stored) {
-        // NaN and infinities, for example, are written by Python as bare words, which are not JSON. The slower search
-        // runs only after an error.
+        // Python, for example, writes NaN and infinities as bare words, which are not JSON. The slower search runs
+        // only after an error.
         Some(members) => merge_members(&members, delta),
         None => Err(error),
     })
@@ -105,7 +105,7 @@ impl StoredState {
 // S47
 pub fn decode(stored: &str) -> serde_json::Result<StoredState> {
     match serde_json::from_str(stored) {
-        // All other texts that need repair are invalid JSON.
+        // Any other text that needs repair is invalid JSON.
         Ok(values) if !stored.contains("\\u0000") => Ok(StoredState { values, ..StoredState::default() }),
         strict => match members(stored) {
             Some(members) => Ok(decode_members(&members)),

@@ -118,8 +118,8 @@ fn is_partly_redacted(stored: &Value, new: &Value) -> bool {
     }
 }
 
-/// Returns `true` if a value is a reference to a payload, or a part of a message whose text is one, or whose media are
-/// kept as a payload.
+/// Returns `true` if a value is a reference to a payload, or a message part whose text is a reference or whose media
+/// are kept as a payload.
 fn has_reference(value: &Value) -> bool {
     match value {
         Value::String(text) => text.starts_with("[payload payload-"),

@@ -30,7 +30,7 @@ pub(super) fn check(events: &[Arc<Event>], place: usize, redacted: &Event) -> Re
     }
     let pending = PendingCalls::of(events);
     let is_cut = has_pending_code(events, place);
-    if pending.read_of(stored) != pending.read_of(redacted) || is_cut && code(stored) != code(redacted) {
+    if pending.pending_args(stored) != pending.pending_args(redacted) || is_cut && code(stored) != code(redacted) {
         return Err(RedactionFault::StillRead);
     }
     Ok(())
@@ -138,7 +138,7 @@ impl PendingCalls {
     }
 
     /// Returns the arguments of the event's calls whose tools are still to be called.
-    fn read_of<'e>(&self, event: &'e Event) -> Vec<Option<&'e Map>> {
+    fn pending_args<'e>(&self, event: &'e Event) -> Vec<Option<&'e Map>> {
         let args = |call: &'e FunctionCall| match asked_for(call) {
             None => self.has(call.id.as_deref()).then_some(call.args.as_ref()),
             Some(id) => self.has(Some(id?)).then(|| {
