@@ -1,5 +1,4 @@
-//! Recently asked questions with a deadline, found by the times of the events that ask them, through an index of these
-//! events.
+//! Finding recently asked questions with a deadline, through an index on the times of the events that ask them.
 //!
 //! No column in Postgres follows the order of appends. So each scan reads the last minute again, by the caller's clock,
 //! and skips events that it has already seen. The clocks of processes may differ by up to a minute.

@@ -53,7 +53,7 @@ impl fmt::Display for Server {
     }
 }
 
-/// The meaning of a failed statement for the connection, and for repeating the work.
+/// The kind of a statement's failure. It decides whether to repeat the work and whether to replace the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The connection broke or there was none, so the statement may have been executed.

@@ -228,7 +228,8 @@ async fn creating_the_tables_does_not_wait_for_a_lock() {
     assert_eq!(open(&service).await, ["s"]);
 }
 
-/// Every failure except a missing privilege is the listing's own: loading all sessions instead would only take longer.
+/// Any failure except a missing privilege makes the listing fail: loading all sessions instead would only take
+/// longer.
 #[tokio::test]
 async fn a_failure_is_an_error_and_not_a_walk() {
     let Some(database) = Database::new().await else { return };
