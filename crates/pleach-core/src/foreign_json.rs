@@ -47,7 +47,7 @@ pub fn json_of_foreign_text(text: &[u8]) -> Option<Value> {
     (!is_word).then_some(value)
 }
 
-/// Repairs JSON text like [`mend_json`], and also writes each integer that does not fit into 64 bits as a string of its
+/// Repairs JSON text like [`mend_json`]. Also writes each integer that does not fit into 64 bits as a string of its
 /// digits, so that no digit is lost.
 #[must_use]
 pub fn big_integers_as_strings(text: &[u8]) -> Cow<'_, [u8]> {
@@ -64,7 +64,7 @@ fn mend(text: &[u8], is_written_as_string: impl Fn(&str) -> bool) -> Cow<'_, [u8
     }
 }
 
-/// Copies a text piece by piece, starting at its first repair.
+/// Copies JSON text piece by piece, starting at its first repair.
 struct Mender<'a> {
     text: &'a str,
     /// The position of the scan.
@@ -173,7 +173,7 @@ fn is_out_of_range(number: &str) -> bool {
     is_number(number) && number.parse::<f64>().is_ok_and(f64::is_infinite)
 }
 
-/// Returns `true` if a text is an integer, as JSON writes it, that does not fit into 64 bits.
+/// Returns `true` if a string is an integer, as JSON writes it, that does not fit into 64 bits.
 #[must_use]
 pub fn is_big_integer(number: &str) -> bool {
     let digits = number.strip_prefix('-').unwrap_or(number);

@@ -10,7 +10,7 @@ pub(crate) const QUICK: usize = 32;
 /// A quick check of the texts and values of an event. If it fails, or if the event has an uncommon part, the full check
 /// decides.
 pub(crate) trait QuickCheck {
-    /// Checks a text or a key.
+    /// Checks a string or a key.
     fn text(&self, text: &str) -> bool;
 
     /// Checks a value of at most `levels` levels; a deeper value fails.
@@ -29,7 +29,7 @@ pub(crate) trait QuickCheck {
         members.iter().all(|(key, value)| self.text(key) && self.value(value, levels))
     }
 
-    /// Checks a text, if there is one.
+    /// Checks a string, if there is one.
     fn text_of<T: AsRef<str>>(&self, text: &Option<T>) -> bool {
         text.as_ref().is_none_or(|text| self.text(text.as_ref()))
     }

@@ -23,8 +23,8 @@ pub const CREDENTIAL_KINDS: [&str; 5] = ["apiKey", "http", "oauth2", "openIdConn
 const CREDENTIAL_MEMBERS: [&str; 8] =
     ["apiKey", "api_key", "http", "oauth2", "resourceRef", "resource_ref", "serviceAccount", "service_account"];
 
-/// Returns `true` if a state value would be accepted as a credential: an object whose `auth_type` or `authType` is a
-/// known kind, with a member that makes it usable.
+/// Returns `true` if a state value would be accepted as a credential. It is an object whose `auth_type` or
+/// `authType` is a known kind, and it has a member that makes it usable.
 #[must_use]
 pub fn is_credential(value: &Value) -> bool {
     let mut kinds = ["auth_type", "authType"].into_iter().filter_map(|key| value.get(key)?.as_str());

@@ -229,7 +229,7 @@ mod tests {
 
     use super::{DEFAULT_ROUTE, Route, RouteKey};
 
-    // R624: keys compare by value, with true equal to 1 and false to 0, and a text equals only a text.
+    // R624: keys compare by value, with true equal to 1 and false to 0, and a string equals only a string.
     #[test]
     fn keys_compare_by_value() {
         assert_eq!(RouteKey::from(true), RouteKey::from(1));

@@ -79,9 +79,12 @@ impl SqliteMemoryService {
     /// Opens a file and switches it to WAL. The file, its folders and its tables are created if they are missing.
     ///
     /// # Errors
-    /// `Incompatible` for a memory of another version or program and for SQLite's in-memory names, `Corrupt` for a file
-    /// that is damaged or not a database, `Locked` if other processes hold it beyond the busy timeout, `Unavailable` if
-    /// it cannot be opened or written. Each error names the file. A refused file is not changed.
+    /// - `Incompatible` for a memory of another version or program, and for SQLite's in-memory names.
+    /// - `Corrupt` for a file that is damaged or not a database.
+    /// - `Locked` if other processes hold the file beyond the busy timeout.
+    /// - `Unavailable` if the file cannot be opened or written.
+    ///
+    /// Each error names the file. A refused file is not changed.
     ///
     /// # Cancel safety
     /// If the future is dropped, the file may have been created, with all of its tables or with none.

@@ -6,8 +6,8 @@ use crate::{FieldType, json_or_text, kind_of};
 
 /// Returns the answer in a function response.
 ///
-/// If the only key of the object is `result`, the answer is the value of that key, and a string is read as JSON if
-/// it is valid JSON (`"42"` becomes 42). Any other object is the answer itself.
+/// If the only key of the object is `result`, the answer is the value of that key. If that value is a string with
+/// valid JSON, it is read as JSON (`"42"` becomes 42). Any other object is the answer itself.
 #[must_use]
 pub fn unwrap_response(response: &Map<String, Value>) -> Value {
     match response.get("result") {

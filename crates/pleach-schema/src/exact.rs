@@ -11,8 +11,8 @@ use crate::measure::resolve;
 /// The largest number of schemas that are considered for one value.
 const MAX_SCHEMAS: usize = 64;
 
-/// Writes a value as compact JSON. A string that is an integer of more than 64 bits is written as a number if the
-/// schema accepts a number but no string at this place. References of the schema are looked up in `root`.
+/// Writes a value as compact JSON. If the schema accepts a number but no string at a place, a string there that is
+/// an integer of more than 64 bits is written as a number. References of the schema are looked up in `root`.
 ///
 /// # Errors
 /// None for JSON values; otherwise the errors of the serializer.

@@ -19,9 +19,9 @@ const MAX_RECURSION: usize = 256;
 ///
 /// A schema that is not a valid JSON Schema is not enforced, as in google-adk. The same applies to a schema that
 /// - refers to something other than its own parts by JSON pointer,
-/// - applies itself to one value for ever, or
-/// - would need too much time or memory: it has more than 20,000 values, patterns of more than 1 MB when compiled, or
-///   patterns with look-around or back references.
+/// - applies itself to one value without end, or
+/// - would need too much time or memory: it has more than 20,000 values, a pattern of more than 1 MB when compiled,
+///   or a pattern with look-around or back references.
 ///
 /// # Errors
 /// Names the field that does not fit and what it expects. The field is left out if finding it would take too long.

@@ -85,8 +85,8 @@ impl InMemorySessionService {
         if let Some(program) = &request.unsettled_for {
             found.retain(|stored| !stored.is_settled(program));
         }
-        // No order is maintained: that would need a lock on all sessions and two steps in a tree for each append, while
-        // an append only touches its own session.
+        // The sessions are not kept in order. For each append that would need a lock on all sessions and two steps
+        // in a tree, while an append only touches its own session.
         let places = found.into_iter().map(|stored| (stored.place(), stored)).collect();
         let (page, next) = ListCursor::page(places, request.after.as_ref(), request.limit);
         let session = |(_, stored): &(ListCursor, Arc<StoredSession>)| {

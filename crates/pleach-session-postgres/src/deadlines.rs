@@ -64,7 +64,7 @@ impl PostgresSessionService {
         match self.make_index(&self.inbox.deadlines_build, &sql::DEADLINES).await {
             Ok(made) => Ok(made),
             Err(ProjectionError::Failed(error) | ProjectionError::Unwritable(error)) => Err(error),
-            // Another program has dropped `events` meanwhile.
+            // Another program has dropped `events` in the meantime.
             Err(ProjectionError::Missing) => Ok(false),
         }
     }

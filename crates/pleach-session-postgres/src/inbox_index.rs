@@ -86,7 +86,7 @@ async fn build_with(connection: &mut Lent, index: &'static Index, has_lock: &mut
             return Ok(());
         }
         if begins(&mut *connection, has_lock).await? {
-            // Now that no other process is building, check again: the index may have been completed meanwhile.
+            // Now that no other process is building, check again: the index may have been completed in the meantime.
             if find(&mut *connection, index).await? == Some(true) {
                 return Ok(());
             }
@@ -151,8 +151,8 @@ async fn make(connection: &mut Lent, index: &'static Index) -> sqlx::Result<bool
     Ok(true)
 }
 
-/// Returns `true` if another process was creating the same index: there was a deadlock, or an object already exists,
-/// has changed, or is gone before its comment.
+/// Returns `true` if another process was creating the same index. Signs of this are a deadlock, or an object that
+/// already exists, has changed, or is gone before its comment.
 fn is_race(error: &sqlx::Error, is_comment: bool) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
     code.is_some_and(|code| match &*code {

@@ -80,9 +80,11 @@ impl PostgresSessionService {
     /// its password file.
     ///
     /// # Errors
-    /// `Unsupported` for a URL that cannot be used, and for a database in another layout (v0, newer, another
-    /// program's), which is not changed; `Unavailable` if the server cannot be reached or refuses the connection. No
-    /// error shows a password.
+    /// - `Unsupported` for a URL that cannot be used, and for a database in another layout (v0, newer, another
+    ///   program's). The database is not changed.
+    /// - `Unavailable` if the server cannot be reached or refuses the connection.
+    ///
+    /// No error shows a password.
     ///
     /// # Cancel safety
     /// When the future is dropped, the tables may have been created.

@@ -212,8 +212,8 @@ impl SqliteSessionService {
 #[derive(Default)]
 struct Found {
     events: Vec<EventRow>,
-    /// The event of the last row to search. If it is missing because it was deleted meanwhile, the end of the search
-    /// cannot be recorded.
+    /// The event of the last row to search. If it is missing because it was deleted in the meantime, the end of the
+    /// search cannot be recorded.
     last: Option<EventRow>,
 }
 

@@ -219,7 +219,7 @@ async fn load_rows(
     Ok(Read::Done(Some(loaded)))
 }
 
-/// Reads the row of a document that was left out; `None` if it has been deleted meanwhile.
+/// Reads the row of a document that was left out; `None` if it has been deleted in the meantime.
 async fn long_document(
     reader: Reader<'_>,
     connection: &mut SqliteConnection,

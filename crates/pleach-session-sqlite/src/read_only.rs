@@ -38,9 +38,10 @@ impl ReadOnlySqliteSessionService {
     /// Opens a file. Of `options`, only the busy timeout and the number of connections apply.
     ///
     /// # Errors
-    /// `Unsupported` for a file whose tables are missing or have another layout, `Corrupt` for a file that is damaged
-    /// or not a database, `Locked` if other processes hold it beyond the busy timeout, `Unavailable` if it cannot be
-    /// opened.
+    /// - `Unsupported` for a file whose tables are missing or have another layout.
+    /// - `Corrupt` for a file that is damaged or not a database.
+    /// - `Locked` if other processes hold the file beyond the busy timeout.
+    /// - `Unavailable` if the file cannot be opened.
     ///
     /// # Cancel safety
     /// Opening changes nothing.

@@ -34,7 +34,7 @@ pub enum SessionError {
         /// The id that both events have.
         event: EventId,
     },
-    /// A value that no backend may store, such as a text with U+0000.
+    /// A value that no backend may store, such as a string with U+0000.
     // S47
     Unstorable {
         /// The session.

@@ -17,9 +17,10 @@ pub const ABORTED: &str = "INVOCATION_ABORTED";
 ///
 /// Only events that are effective after rewinds are read. A question is identified by its invocation and its id. If
 /// several runs of one invocation ask under the same id, only the last question is listed, because an answer reaches
-/// that one; the others follow once it is answered. A question is closed by a user's answer that fits it, by an answer
-/// that fits one of its alternatives ([`Question::select`]), or by the abort of its invocation. The result of a
-/// long-running tool does not close it.
+/// that one. The others are listed once it is answered.
+///
+/// Three things close a question: a user's answer that fits it, an answer that fits one of its alternatives
+/// ([`Question::select`]), and the abort of its invocation. The result of a long-running tool does not close it.
 // R901, R905, R907, R909, R128, R1130, R1141
 #[must_use]
 pub fn open_questions(events: &[Arc<Event>]) -> Vec<Question> {

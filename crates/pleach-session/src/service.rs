@@ -95,9 +95,9 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     /// Lists sessions without events, oldest update first. They have their merged state unless the request leaves it
     /// out.
     ///
-    /// Each session is read independently of the others. If the state or the update time of a session cannot be
-    /// read, the session is listed with everything that can be read, and its fault is in
-    /// [`faults`](ListSessionsResponse::faults). An update time that cannot be read is listed as 0.
+    /// Each session is read independently of the others. If its state or update time cannot be read, the session is
+    /// listed with everything that can be read. Its fault is in [`faults`](ListSessionsResponse::faults). An update
+    /// time that cannot be read is listed as 0.
     ///
     /// # Errors
     /// Only storage failures.
@@ -119,9 +119,10 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         Box::pin(async move { walk_questions(self, &request).await })
     }
 
-    /// Returns the questions with a deadline that the app's sessions have asked since a place in the log, and the
-    /// place up to which the service has searched. A call without `since` is made to get a place; it may also return
-    /// some of the newest questions. Each question is returned at least once, even if it has since been answered.
+    /// Returns the questions with a deadline that the app's sessions have asked since a place in the log. Also
+    /// returns the place up to which the service has searched. A call without `since` is made to get a place; it may
+    /// also return some of the newest questions. Each question is returned at least once, even if it has since been
+    /// answered.
     ///
     /// A process that answers questions at their deadlines calls this every second, and
     /// [`list_questions`](Self::list_questions) now and then. The cost depends on what was appended since the last call

@@ -20,7 +20,7 @@ pub use uncommon::{ToolConfirmation, UiWidget};
 
 /// The effects of an event. ADK: `EventActions`
 ///
-/// Most events have no effects or only a state delta, so all fields except the delta and the route share one
+/// Most events have no effects or only a state delta. So all fields except the delta and the route share one
 /// allocation, which is made when the first of them is set.
 ///
 /// JSON: an object that always has `state_delta`, `artifact_delta`, `requested_auth_configs` and

@@ -92,8 +92,8 @@ impl<S: Serializer> Serializer for Limited<S> {
         serialize_bytes: &[u8], serialize_unit_struct: &'static str,
     }
 
-    // A JSON integer of this program has at most 64 bits. A longer integer is written as a text of its digits, which
-    // every reader of integers accepts.
+    // A JSON integer of this program has at most 64 bits. A longer integer is written as a string of its digits,
+    // which every reader of integers accepts.
     fn serialize_i128(self, value: i128) -> Result<S::Ok, S::Error> {
         match (i64::try_from(value), u64::try_from(value)) {
             (Ok(value), _) => self.inner.serialize_i64(value),

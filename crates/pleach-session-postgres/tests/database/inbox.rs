@@ -177,7 +177,7 @@ async fn an_index_is_recognised_by_its_definition() {
 }
 
 /// While the index waits for an older transaction, appends do not wait. The listing fails for now, whatever time limit
-/// the role has for its statements, and the next listing finds the index that was completed meanwhile.
+/// the role has for its statements, and the next listing finds the index that was completed in the meantime.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_listing_does_not_block_writers() {
     let Some(database) = Database::new().await else { return };

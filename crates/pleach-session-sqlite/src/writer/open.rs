@@ -152,7 +152,7 @@ async fn make_indexes(connection: &mut SqliteConnection, indexes: &[Arc<str>]) -
         return Ok(());
     }
     sqlx::query(sql::BEGIN).execute(&mut *connection).await?;
-    // Another process may have created them meanwhile.
+    // Another process may have created them in the meantime.
     let found: Vec<String> = sqlx::query_scalar(OBJECTS).fetch_all(&mut *connection).await?;
     for text in missing.into_iter().filter(|text| !found.iter().any(|found| **found == ***text)) {
         sqlx::query(AssertSqlSafe(Arc::clone(text))).execute(&mut *connection).await?;

@@ -8,8 +8,8 @@ use super::places;
 use crate::notes::{PAYLOADS, REDACTED, REDACTIONS};
 use crate::{RedactionFault, SessionError, SessionResult};
 
-/// Checks that `redacted` differs from the stored event only in values that may be redacted, that they have the form a
-/// redaction leaves, and that the redaction is recorded.
+/// Checks that `redacted` differs from the stored event only in values that may be redacted. These values must have
+/// the form that a redaction leaves, and the redaction must be recorded.
 ///
 /// A reference of `PayloadSessions` may stand for any value, which is not known here. So any value, or another
 /// reference, may take its place.

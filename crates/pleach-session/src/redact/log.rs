@@ -13,7 +13,7 @@ use crate::open_questions::check_stored_answer;
 use crate::{RedactionFault, effective_events, ends_aborted, open_questions};
 
 /// Checks that a redaction of the event at `place` changes neither which questions are open nor which answers apply,
-/// including permissions, and that it leaves calls and code that are still to be executed.
+/// including permissions. Calls and code that are still to be executed must stay.
 ///
 /// # Errors
 /// `ChangesQuestions`, `StillRead`.
