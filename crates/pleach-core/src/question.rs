@@ -114,20 +114,20 @@ impl Event {
     /// A long-running id without a call is not a question, because it cannot be answered.
     // R141, R901
     pub fn questions(&self) -> Vec<Question> {
-        self.questions_of(|_| true)
+        self.questions_from_calls(|_| true)
     }
 
     /// Returns the event's questions that have a deadline. Most calls have no deadline, and their arguments are not
     /// read.
     pub fn questions_with_deadline(&self) -> Vec<Question> {
         let has_deadline = |call: &FunctionCall| call.args.as_ref().is_some_and(|args| args.contains_key("deadline"));
-        let mut questions = self.questions_of(has_deadline);
+        let mut questions = self.questions_from_calls(has_deadline);
         questions.retain(|question| question.deadline.is_some());
         questions
     }
 
-    /// Returns the questions that these calls ask.
-    fn questions_of(&self, is_wanted: impl Fn(&FunctionCall) -> bool) -> Vec<Question> {
+    /// Returns the questions that the wanted calls ask.
+    fn questions_from_calls(&self, is_wanted: impl Fn(&FunctionCall) -> bool) -> Vec<Question> {
         let mut calls = self.function_calls().filter(|call| is_wanted(call)).peekable();
         if calls.peek().is_none() {
             return Vec::new();

@@ -31,9 +31,9 @@ const THRESHOLD: usize = 256 * 1024;
 /// - metadata.
 ///
 /// **Values that are stored instead.** The output and the arguments and responses of functions become
-/// `{"pleach_payload": "payload-4f5c…", "bytes": 5000000}`. A text becomes `[payload payload-4f5c…, 5000000 bytes]`. A
-/// part whose media are taken out gets this text if it has no text of its own. The event's `custom_metadata` contains
-/// the list of the references. Only this list is used to resolve them:
+/// `{"pleach_payload": "payload-4f5c…", "bytes": 5000000}`. A text becomes `[payload payload-4f5c…, 5000000 bytes]`.
+/// A part whose media are taken out gets this string as its text, if it has no text of its own. The event's
+/// `custom_metadata` contains the list of the references. Only this list is used to resolve them:
 ///
 /// ```json
 /// {"pleach_payloads": {"taken": [{"place": "output", "artifact": "payload-4f5c…", "bytes": 5000000}]}}

@@ -132,8 +132,8 @@ impl Connections {
 
     /// Executes a load in the caller's task. Dropping the future closes a connection and has no other effect.
     ///
-    /// It first waits for operations whose callers have gone away. So a caller that drops a run and starts it again
-    /// sees everything that was in flight, because the deadlines of those operations come first.
+    /// It first waits for operations whose callers have gone away; their deadlines come before its own. So a caller
+    /// that drops a run and starts it again sees everything that was in flight.
     pub(crate) async fn ask<A: Ask>(&self, ask: &A) -> SessionResult<A::Answer> {
         let retry = ConnectRetry::new(self.shared.acquire_timeout);
         self.shared.in_flight.wait_for_abandoned().await;

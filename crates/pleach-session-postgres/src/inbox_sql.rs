@@ -103,8 +103,8 @@ pub(crate) const IS_BUILT: &str =
 /// Selects the schema of the events.
 pub(crate) const SCHEMA: &str = "SELECT quote_ident(nspname) AS name FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace \
      WHERE pg_class.oid = to_regclass('events')";
-/// Returns the text that selects sessions whose projection is out of date: of one user or of all, after a session or
-/// from the start.
+/// Returns the text that selects sessions whose projection is out of date. It selects the sessions of one user or of
+/// all, after a given session or from the start.
 pub(crate) fn stale(of_user: bool, is_behind: bool) -> &'static str {
     static TEXTS: LazyLock<[[String; 2]; 2]> = LazyLock::new(|| {
         let text = filled(include_str!("../schema/inbox/stale.sql"));

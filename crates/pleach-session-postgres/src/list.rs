@@ -42,7 +42,7 @@ impl<'r> List<'r> {
         sqlx::query(sql::list_sessions(only_unsettled))
             .bind(Name(request.app_name.as_str()))
             .bind(request.user_id.as_ref().map(|user| Name(user.as_str())))
-            .bind(after.map(time_of))
+            .bind(after.map(cursor_time))
             .bind(after.map(|after| Name(after.user_id.as_str())))
             .bind(after.map(|after| Name(after.session_id.as_str())))
             .bind(limit)
@@ -136,7 +136,7 @@ impl List<'_> {
 }
 
 /// Returns the column value of a position's time. NaN sorts as in [`ListCursor::order`].
-fn time_of(place: &ListCursor) -> Time {
+fn cursor_time(place: &ListCursor) -> Time {
     let time = place.update_time;
     Time(micros(if time.is_nan() { f64::INFINITY.copysign(time) } else { time }))
 }

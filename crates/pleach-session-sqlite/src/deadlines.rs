@@ -27,8 +27,8 @@ struct ScanPosition {
 }
 
 impl SqliteSessionService {
-    /// Returns the questions with a deadline that the app has asked since a position in the log; without a position,
-    /// only the position of the log's end. Returns `None` if the log has changed at `since`.
+    /// Returns the questions with a deadline that the app has asked since a position in the log. Without a position,
+    /// returns only the position of the log's end. Returns `None` if the log has changed at `since`.
     pub(crate) async fn deadlines_since(
         &self,
         app_name: &AppName,

@@ -21,7 +21,7 @@ impl SqliteLayout {
     /// and order them.
     pub(crate) fn events_at(self, select: &str, time: SessionTime<'_>, tail: &str) -> String {
         let SessionTime { key, at } = time;
-        let own = of_session("t", key);
+        let own = is_of_session("t", key);
         let quick = self.quick("t.timestamp", at);
         let thorough = same("t.timestamp", at);
         let mixed = self.is_mixed(time);
@@ -34,7 +34,7 @@ impl SqliteLayout {
     /// Returns an expression for the ties of a revision at the time of the session row, including [`CLAIMED`] for a
     /// claimed session.
     pub(crate) fn ties(self, time: SessionTime<'_>) -> String {
-        let own = of_session("t", time.key);
+        let own = is_of_session("t", time.key);
         let events = self.events_at("count(*)", time, "");
         format!(
             "coalesce(nullif({events}, 0), \
@@ -45,7 +45,7 @@ impl SqliteLayout {
     /// Returns the condition that the time or an event of the session is of the other kind.
     pub(crate) fn is_mixed(self, time: SessionTime<'_>) -> String {
         let SessionTime { key, at } = time;
-        let own = of_session("o", key);
+        let own = is_of_session("o", key);
         // Every number sorts before the empty text.
         let (kind, range) = match self {
             Self::Lite => ("text", ">= ''"),
@@ -64,7 +64,7 @@ impl SqliteLayout {
     }
 }
 
-fn of_session(table: &str, [app, user, session]: [&str; 3]) -> String {
+fn is_of_session(table: &str, [app, user, session]: [&str; 3]) -> String {
     format!("{table}.app_name = {app} AND {table}.user_id = {user} AND {table}.session_id = {session}")
 }
 

@@ -211,8 +211,8 @@ impl SessionError {
         }
     }
 
-    /// Returns `true` if the fault is in the stored data of one session and not in the storage, so that other sessions
-    /// can be used.
+    /// Returns `true` if the stored data of one session is at fault, not the storage. Other sessions can then be
+    /// used.
     pub fn is_of_one_session(&self) -> bool {
         matches!(self, Self::Corrupt { .. } | Self::PayloadLost(_))
     }

@@ -70,7 +70,7 @@ struct QuestionsOfId {
     /// The places of the open questions.
     open: BTreeSet<usize>,
     /// The place of each run's open question.
-    of_runs: HashMap<NodePath, usize>,
+    by_run: HashMap<NodePath, usize>,
     /// The place of the last question asked, under which the invocation waits.
     last: Option<usize>,
 }
@@ -92,7 +92,7 @@ impl QuestionTracker {
         let ids = self.invocations.entry(question.invocation_id.clone()).or_default();
         let asked = ids.entry(question.id.clone()).or_default();
         // A run that asks again replaces its own question.
-        if let Some(again) = asked.of_runs.insert(question.node_path.clone(), place) {
+        if let Some(again) = asked.by_run.insert(question.node_path.clone(), place) {
             asked.open.remove(&again);
             self.asked[again] = None;
         }
@@ -101,7 +101,7 @@ impl QuestionTracker {
             waiting.remove(&last);
         }
         waiting.insert(place, question.invocation_id.clone());
-        if let Some(select) = select_of(&question) {
+        if let Some(select) = select_key(&question) {
             self.selects.entry(select).or_default().push(place);
         }
         self.asked.push(Some(question));
@@ -112,7 +112,7 @@ impl QuestionTracker {
         let ids = self.invocations.get_mut(&question.invocation_id);
         let Some(asked) = ids.and_then(|ids| ids.get_mut(&question.id)) else { return };
         asked.open.remove(&place);
-        asked.of_runs.remove(&question.node_path);
+        asked.by_run.remove(&question.node_path);
         if asked.open.is_empty()
             && let (Some(waiting), Some(last)) = (self.waiting.get_mut(&question.id), asked.last)
         {
@@ -122,7 +122,7 @@ impl QuestionTracker {
 
     /// Closes an answered question and its alternatives.
     fn close_answered(&mut self, place: usize) {
-        let select = self.asked[place].as_ref().and_then(select_of);
+        let select = self.asked[place].as_ref().and_then(select_key);
         self.close(place);
         let others = select.and_then(|select| self.selects.remove(&select)).unwrap_or_default();
         others.into_iter().for_each(|place| self.close(place));
@@ -137,7 +137,7 @@ impl QuestionTracker {
     fn take_answers(&mut self, event: &Event) {
         for response in event.function_responses() {
             let Some(id) = response.id.as_deref() else { continue };
-            let answered = self.place_of(event.invocation_id(), id);
+            let answered = self.answered_place(event.invocation_id(), id);
             if let Some(question) = answered.and_then(|place| self.asked[place].as_ref()) {
                 // Another writer may have stored an answer that does not fit. It leaves the question open.
                 if check_stored_answer(question.response_schema.as_ref(), response).is_ok() {
@@ -147,7 +147,7 @@ impl QuestionTracker {
                 // If a branch is named after a question, an answer to a call on that branch answers the question
                 // (R1003).
                 for run_id in event.branch().into_iter().flat_map(|branch| branch.run_ids()) {
-                    let place = self.place_of(event.invocation_id(), run_id);
+                    let place = self.answered_place(event.invocation_id(), run_id);
                     place.into_iter().for_each(|place| self.close_answered(place));
                 }
             }
@@ -157,7 +157,7 @@ impl QuestionTracker {
     /// Returns the place of the question that an answer to `id` closes. If the answer's own invocation has asked under
     /// the id, it is the last open question of that invocation. Otherwise it is the question of the last invocation
     /// that waits under the id, because classic agents answer in an invocation of their own.
-    fn place_of(&self, invocation: &InvocationId, id: &str) -> Option<usize> {
+    fn answered_place(&self, invocation: &InvocationId, id: &str) -> Option<usize> {
         let of = |asker: &InvocationId| self.invocations.get(asker)?.get(id);
         let waiting = || of(self.waiting.get(id)?.last_key_value()?.1);
         of(invocation).or_else(waiting)?.open.last().copied()
@@ -172,7 +172,7 @@ impl QuestionTracker {
 }
 
 /// The properties that all questions of a select share.
-fn select_of(question: &Question) -> Option<(InvocationId, NodePath, String)> {
+fn select_key(question: &Question) -> Option<(InvocationId, NodePath, String)> {
     let select = question.select.clone()?;
     Some((question.invocation_id.clone(), question.node_path.clone(), select))
 }

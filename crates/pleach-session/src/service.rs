@@ -258,10 +258,10 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     /// [`check_redacted`](crate::check_redacted)). Older heads become stale, as after a [`claim`](Self::claim),
     /// including the head of a run in progress.
     ///
-    /// [`SessionServiceExt::redact`](crate::SessionServiceExt::redact) makes the event and checks that the rest of the
-    /// log does not need the removed values, for example an answer that closes a question. This call compares only the
-    /// event itself. The event keeps its place; states and files are not changed. Sessions that were loaded before keep
-    /// the old values: load them again.
+    /// Programs call [`SessionServiceExt::redact`](crate::SessionServiceExt::redact), which makes the redacted
+    /// event. It also checks that the rest of the log does not need the removed values: for example, an answer must
+    /// still close its question. This call compares only the event itself. The event keeps its place; states and
+    /// files are not changed. Sessions that were loaded before keep the old values: load them again.
     ///
     /// `time` has the same meaning as in [`claim`](Self::claim), in seconds since the epoch. ADK has no such call.
     ///

@@ -29,7 +29,7 @@ pub fn to_json<T: Serialize>(value: T) -> Result<Value, Error> {
 /// instead.
 ///
 /// Only a program can create such a value, because a parser stops at 127 levels. A stack overflow would abort the
-/// process, so the leak is the smaller fault: nothing but the value's own `Drop`, which is recursive, could free it.
+/// process, so the leak is the smaller fault. Only the value's own `Drop` could free it, and that is recursive.
 /// Values of up to 508 levels are dropped normally. So a value that came from outside and was wrapped in a few more
 /// levels is never leaked.
 pub fn discard<T: Serialize>(value: T) {

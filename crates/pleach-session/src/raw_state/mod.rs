@@ -82,8 +82,8 @@ pub struct StoredState {
 }
 
 impl StoredState {
-    /// Returns the merged view of a session's own state and those of its app and user, and the prefixed keys that
-    /// cannot be read.
+    /// Returns the merged view of a session's own state, its app's and its user's. Also returns the prefixed keys
+    /// that cannot be read.
     // S20
     #[must_use]
     pub fn merged(self, app: &Self, user: &Self) -> (Map, UnreadableKeys) {

@@ -85,7 +85,7 @@ fn redact_known(event: &mut Value, path: &[&str]) -> Outcome {
             | "logprobs_result",
             [],
         ) => remove(event, field),
-        ("actions", [field, inner @ ..]) => of_actions(at(event, "actions")?, field, inner),
+        ("actions", [field, inner @ ..]) => action_value(at(event, "actions")?, field, inner),
         _ => Err(RedactionFault::Fixed),
     }
 }
@@ -96,7 +96,7 @@ fn takes_signal(event: &Value) -> bool {
     path.is_some_and(|path| NodePath::from(path).name() == TAKE_SIGNAL)
 }
 
-fn of_actions(actions: &mut Value, field: &str, path: &[&str]) -> Outcome {
+fn action_value(actions: &mut Value, field: &str, path: &[&str]) -> Outcome {
     match (field, path) {
         ("set_model_response", inner) => replace(at(actions, field)?, inner),
         ("transfer_reason", []) => replace(at(actions, field)?, &[]),
