@@ -41,7 +41,7 @@ pub enum ArtifactError {
     UnsupportedPart {
         /// The name as the caller passed it.
         filename: String,
-        /// The part of it that is missing or not supported.
+        /// A description of what is missing or not supported.
         reason: &'static str,
     },
     /// An `artifact://` reference cannot be followed.

@@ -8,8 +8,8 @@ use pleach_core::{AppName, SessionId, SessionKey, UserId};
 // S72
 pub const USER_PREFIX: &str = "user:";
 
-/// The suffix of the names of apps whose artifacts are parts of sessions' events, as `PayloadSessions` stores them.
-/// HTTP APIs must not show or change them.
+/// The suffix of app names under which `PayloadSessions` stores values of events as artifacts. HTTP APIs must not
+/// show or change these artifacts.
 pub const PAYLOADS_APP_SUFFIX: &str = ".payloads";
 
 /// The owner of artifacts: a user of an app, or one of the user's sessions.

@@ -109,7 +109,7 @@ pub(crate) fn is_blank(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }
 
-/// Folds the text like file systems that ignore case, as far as reserved words need it: `verſions` becomes `versions`.
+/// Folds case enough to recognise reserved words on file systems that ignore case: `verſions` becomes `versions`.
 pub(crate) fn folded(text: &str) -> String {
     text.to_lowercase().replace('ſ', "s").replace('ß', "ss")
 }

@@ -1,6 +1,6 @@
-//! [`AuthError`]: why a credential cannot be asked for or accepted.
+//! [`AuthError`]: the reason why a credential cannot be requested or accepted.
 
-/// Why a credential cannot be asked for or accepted. `Display` shows no credential.
+/// The reason why a credential cannot be requested or accepted. `Display` shows no credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AuthError {

@@ -18,8 +18,8 @@ const TRANSIENT: [&str; 9] = [
     "redirectUri",
 ];
 
-/// Returns the key under which a credential is stored: the key that the config names, or otherwise google-adk's digest
-/// of the scheme and the raw credential.
+/// Returns the key under which a credential is stored. If the config names no key, it is google-adk's digest of the
+/// scheme and the raw credential.
 ///
 /// ADK: `AuthConfig.credential_key`
 #[must_use]

@@ -65,8 +65,8 @@ fn signed(scheme: &Value, client: &Map, id: &str, ids: &dyn IdGen) -> Result<Map
     Ok(signed)
 }
 
-/// Returns the PKCE verifier, with which the client proves that it began the sign-in. A client without a secret always
-/// has one.
+/// Returns the PKCE verifier, with which the client proves that it began the sign-in. There is always one if the
+/// client has no secret.
 fn verifier(client: &Map, ids: &dyn IdGen) -> Result<Option<String>, AuthError> {
     let random = || format!("{}{}", ids.uuid().simple(), ids.uuid().simple());
     match given(client, "code_challenge_method").or_else(|| given(client, "client_secret").is_none().then_some("S256"))

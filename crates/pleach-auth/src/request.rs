@@ -22,7 +22,7 @@ pub fn auth_request(config: &AuthConfig, ids: &dyn IdGen) -> Result<AuthConfig, 
     let Value::Object(mut request) = config.as_value().clone() else {
         return Err(AuthError::EmptyScheme);
     };
-    // The secrets are part of the key, so it is made before they are removed.
+    // The key depends on the secrets, so it is computed before they are removed.
     request.insert("credential_key".to_owned(), credential_key(config).into());
     if let Some(exchanged) = oauth::exchanged(config, ids)? {
         request.insert(EXCHANGED.to_owned(), exchanged);

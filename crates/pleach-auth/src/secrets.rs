@@ -4,7 +4,8 @@
 use pleach_core::REQUEST_CREDENTIAL;
 use serde_json::{Map, Value};
 
-/// Texts of which every document with something to remove contains at least one. JSON escapes none of their characters.
+/// Every document with something to remove contains at least one of these strings. JSON escapes none of their
+/// characters.
 const SIGNS: &[&str] = &[
     "\"authType\"",
     "\"auth_type\"",
@@ -91,8 +92,8 @@ pub fn hide_secrets_of(key: &str, value: &mut Value) {
     if CARRIERS.contains(&key) { without_secrets(value) } else { hide_secrets(value) }
 }
 
-/// Removes from `delta` the credentials of `state` in the form in which clients see them, without secrets. A client
-/// that sends the whole state back thus does not change them.
+/// Removes from `delta` each credential that equals the one in `state` without its secrets, which is the form that
+/// clients see. So a client that sends the whole state back does not change credentials.
 pub fn drop_shown_credentials(delta: &mut Map<String, Value>, state: &Map<String, Value>) {
     delta.retain(|key, value| {
         let Some(stored) = state.get(key) else { return true };
@@ -205,7 +206,7 @@ mod tests {
         }
     }
 
-    /// If the key is a separate text next to the value, it has the same meaning as a member's name.
+    /// A key that is passed separately from its value has the same meaning as a member's name.
     #[test]
     fn h9_a_key_of_the_state_carries_a_credential() {
         let credential = json!({"oauth2": {"clientId": "id", "clientSecret": "s"}});

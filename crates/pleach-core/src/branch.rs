@@ -34,7 +34,7 @@ impl Branch {
         Self(text.into())
     }
 
-    /// Creates the sub-branch of `parent` for the run with this last path segment.
+    /// Creates the sub-branch of `parent` for a run, given the last segment of the run's path.
     pub fn below(parent: Option<&Self>, segment: &str) -> Self {
         let Some(parent) = parent.filter(|parent| !parent.is_empty()) else { return Self(segment.into()) };
         let mut text = String::with_capacity(parent.as_str().len() + segment.len() + 1);
@@ -62,7 +62,7 @@ impl Branch {
         self.0.split('.').filter(|segment| !segment.is_empty())
     }
 
-    /// Iterates over the texts after the last `@` of every segment that has one.
+    /// Iterates over the run ids: in each segment that has an `@`, the part after the last one.
     pub fn run_ids(&self) -> impl Iterator<Item = &str> {
         self.segments().filter_map(|segment| segment.rsplit_once('@').map(|(_, run)| run))
     }
@@ -72,7 +72,8 @@ impl Branch {
         &self.0
     }
 
-    /// Returns `true` if the text is empty. On an event of a node, an empty branch requests the root thread.
+    /// Returns `true` if the name is empty. A node sets an empty branch on an event to put the event on the root
+    /// thread.
     // R150
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -14,7 +14,7 @@ use crate::json::FIELD;
 /// Serialises one of pleach's types in camelCase, as in the HTTP API.
 ///
 /// # Errors
-/// The errors of `value`'s own `Serialize`; pleach's types have none.
+/// Returns the errors of `value`'s own `Serialize`. Serialising pleach's types never fails.
 pub fn to_camel<T: Serialize + ?Sized>(value: &T) -> serde_json::Result<Value> {
     serde_json::to_value(CamelCase(value))
 }

@@ -23,7 +23,8 @@ pub fn with_causes(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-/// Returns why stored data cannot be read, without the data itself: errors are logged, and stored data may be secret.
+/// Returns an error that says why stored data cannot be read, without showing the data: errors are logged, and
+/// stored data may be secret.
 ///
 /// The text of a `serde_json` error quotes values, so only its kind and its position are kept. Other errors are
 /// returned unchanged.

@@ -25,7 +25,8 @@ pub struct Unstorable {
 
 const NUL: &str = "the text contains the character U+0000";
 
-/// The path of a value, linked from the inside out so that nothing is allocated unless there is a fault.
+/// The path of a value. Each level points to the enclosing one, so that nothing is allocated unless there is a
+/// fault.
 #[derive(Clone, Copy)]
 enum Location<'a> {
     Root(&'a str),
@@ -52,7 +53,7 @@ impl Location<'_> {
         }
     }
 
-    /// Returns the location or an enclosing one, at most three steps from the root, because a path of 128 steps is
+    /// Returns the location, or the enclosing one that is three steps from the root: a path of 128 steps is
     /// unreadable.
     fn nearby(&self) -> &Self {
         match self {

@@ -6,7 +6,7 @@ use serde_json::Value;
 use crate::Map;
 use crate::scope::Scope;
 
-/// A delta split by scope, with keys that have no prefix.
+/// A delta split by scope. Its keys no longer have prefixes.
 // S11
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScopedDelta {

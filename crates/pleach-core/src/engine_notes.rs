@@ -7,37 +7,42 @@ use serde_json::Value;
 
 use crate::Event;
 
-/// The runs that completed since the last event with this key, in order: `{"pleach_completed_runs": ["wf@1/node@2"]}`.
+/// Lists the runs that completed since the last event with this key, in order: `{"pleach_completed_runs":
+/// ["wf@1/node@2"]}`.
 pub const COMPLETED_RUNS: &str = "pleach_completed_runs";
 
-/// The completed runs whose output event is a child's: `[{"run": "wf@1/node@2"}]`, with `"output"` if the run's value
-/// differs from that child's.
+/// Lists the completed runs whose output event belongs to a child: `[{"run": "wf@1/node@2"}]`, with `"output"` if
+/// the run's output differs from the child's.
 pub const DELEGATED_RUNS: &str = "pleach_delegated_runs";
 
-/// The failures of children that their callers caught and continued after:
+/// Lists the failures of children that their callers caught before they continued:
 /// `[{"run": "wf@1/a@1/b@1", "node": "wf@1/a@1/b@1", "code": "ValueError", "message": "…"}]`, with `"class"`,
 /// `"ancestors"` and `"type"` where the code does not imply them. The causes of the error are not recorded.
 pub const CAUGHT_FAILURES: &str = "pleach_caught_failures";
 
-/// The route that the event's run has set, and that the run's next event carries: `{"pleach_pending_route": "left"}`.
+/// Holds the route that the event's run has set and that the run's next event carries: `{"pleach_pending_route":
+/// "left"}`.
 pub const PENDING_ROUTE: &str = "pleach_pending_route";
 
-/// The event reports an error, and its run continues: `{"pleach_reported_error": true}`.
+/// Marks an event that reports an error although its run continues: `{"pleach_reported_error": true}`.
 pub const REPORTED_ERROR: &str = "pleach_reported_error";
 
-/// The event reports the error of an attempt, and another attempt follows: `{"pleach_tried_again": true}`.
+/// Marks an event that reports the error of an attempt that another attempt follows: `{"pleach_tried_again": true}`.
 pub const TRIED_AGAIN: &str = "pleach_tried_again";
 
-/// The event holds the result of an agent callback: `{"pleach_agent_callback": "before"}`, or `"after"`.
+/// Marks an event that holds the result of an agent callback: `{"pleach_agent_callback": "before"}`, or `"after"`.
 pub const AGENT_CALLBACK: &str = "pleach_agent_callback";
 
-/// On the first event of a loop's sub-agent: the round of each loop, by name: `{"pleach_loop_rounds": {"polish": 1}}`.
+/// Holds the round of each loop by name, on the first event of a loop's sub-agent: `{"pleach_loop_rounds": {"polish":
+/// 1}}`.
 pub const LOOP_ROUNDS: &str = "pleach_loop_rounds";
 
-/// The event is authored by the user, but holds the result of a task: `{"pleach_task_response": "caller"}`.
+/// Marks an event whose author is the user, but which holds the result of a task: `{"pleach_task_response":
+/// "caller"}`.
 pub const TASK_RESPONSE: &str = "pleach_task_response";
 
-/// The event ends an invocation that a plugin's `before_run` hook answered: `{"pleach_ended_by_plugin": true}`.
+/// Marks the event that ends an invocation because a plugin's `before_run` hook answered: `{"pleach_ended_by_plugin":
+/// true}`.
 pub const ENDED_BY_PLUGIN: &str = "pleach_ended_by_plugin";
 
 /// The prefix of the keys.

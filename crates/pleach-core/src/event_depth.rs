@@ -8,10 +8,10 @@ use crate::depth::{bounded, discard, fits};
 use crate::quick_check::{Depth, QUICK, QuickCheck as _};
 use crate::{Content, Event, Map, StateOp, Unstorable};
 
-/// Refuses an event whose values nest more than 127 levels deep. It is freed level by level if possible, otherwise
-/// passed to [`discard`]; a new event takes its place.
+/// Refuses an event whose values nest more than 127 levels deep, and leaves an empty event in its place. The refused
+/// event is freed level by level if possible, otherwise passed to [`discard`].
 ///
-/// For callers that receive an event from a program. Most events pass a quick check that serialises nothing.
+/// Call it for an event that a program has made. Most events pass a quick check that serialises nothing.
 ///
 /// # Errors
 /// [`Unstorable`], naming the value.
@@ -96,7 +96,7 @@ mod tests {
         }
     }
 
-    /// A store does not refuse an event for its depth if it passes here.
+    /// A store does not refuse an event for its depth if the event passes here.
     #[test]
     fn the_limit_is_the_same_as_in_stores() {
         for levels in 118..130 {

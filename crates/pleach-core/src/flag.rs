@@ -1,4 +1,4 @@
-//! Flags written as other words.
+//! Reading flags that are not written as `true` or `false`.
 
 use serde_json::Value;
 

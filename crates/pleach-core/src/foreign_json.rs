@@ -1,4 +1,5 @@
-//! JSON that other programs wrote: repairs of things that their writers allow, but Rust's strings or a store do not.
+//! Repairs JSON that other programs wrote: it may contain text and numbers that Rust's strings or a store do not
+//! allow.
 //!
 //! This module repairs texts and numbers. It does not repair structure: a missing bracket stays an error.
 
@@ -38,7 +39,7 @@ pub fn mend_json(text: &[u8]) -> Cow<'_, [u8]> {
 
 /// Reads a text that may be JSON, with the repairs of [`big_integers_as_strings`]; `None` for any other text.
 ///
-/// A word in place of a number, such as `NaN`, is not JSON if it is the whole text.
+/// If the whole text is a word such as `NaN`, it is not treated as JSON.
 #[must_use]
 pub fn json_of_foreign_text(text: &[u8]) -> Option<Value> {
     let value: Value = serde_json::from_slice(&big_integers_as_strings(text)).ok()?;
@@ -46,7 +47,7 @@ pub fn json_of_foreign_text(text: &[u8]) -> Option<Value> {
     (!is_word).then_some(value)
 }
 
-/// Repairs JSON text like [`mend_json`], and also writes each integer that does not fit into 64 bits as a string of its
+/// Repairs JSON text like [`mend_json`]. Also writes each integer that does not fit into 64 bits as a string of its
 /// digits, so that no digit is lost.
 #[must_use]
 pub fn big_integers_as_strings(text: &[u8]) -> Cow<'_, [u8]> {
@@ -63,7 +64,7 @@ fn mend(text: &[u8], is_written_as_string: impl Fn(&str) -> bool) -> Cow<'_, [u8
     }
 }
 
-/// Copies a text piece by piece, starting at its first repair.
+/// Copies JSON text piece by piece, starting at its first repair.
 struct Mender<'a> {
     text: &'a str,
     /// The position of the scan.
@@ -102,7 +103,7 @@ impl<'a> Mender<'a> {
         &self.text[self.at..]
     }
 
-    /// Writes `instead` for the next `length` bytes.
+    /// Replaces the next `length` bytes with `instead`.
     fn replace(&mut self, length: usize, instead: &str) {
         let mended = self.mended.get_or_insert_default();
         mended.push_str(&self.text[self.kept..self.at]);
@@ -146,7 +147,7 @@ impl<'a> Mender<'a> {
         }
     }
 
-    /// Handles a number, or a word that Python or JavaScript writes for a value that is not a number.
+    /// Handles a number, or a word such as `NaN` that Python or JavaScript writes in place of a number.
     fn word(&mut self, is_written_as_string: &impl Fn(&str) -> bool) {
         let is_inside = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
         let word = &self.rest()[..self.rest().bytes().take_while(is_inside).count()];
@@ -172,7 +173,7 @@ fn is_out_of_range(number: &str) -> bool {
     is_number(number) && number.parse::<f64>().is_ok_and(f64::is_infinite)
 }
 
-/// Returns `true` if a text is an integer, as JSON writes it, that does not fit into 64 bits.
+/// Returns `true` if a string is an integer, as JSON writes it, that does not fit into 64 bits.
 #[must_use]
 pub fn is_big_integer(number: &str) -> bool {
     let digits = number.strip_prefix('-').unwrap_or(number);

@@ -142,7 +142,7 @@ pub struct SessionKey {
     pub app_name: AppName,
     /// The id of the user within the application.
     pub user_id: UserId,
-    /// The id of the session within the user.
+    /// The id of the session, unique among the user's sessions.
     pub session_id: SessionId,
 }
 
@@ -176,7 +176,7 @@ enum Repr {
 impl Hash for Repr {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match self {
-            // Nearly all ids are UUIDs, and a hasher takes in a single number in one step.
+            // Nearly all ids are UUIDs, and a hasher processes a single number in one step.
             Self::Uuid(uuid) => state.write_u128(uuid.as_u128()),
             Self::Text(text) => text.hash(state),
         }

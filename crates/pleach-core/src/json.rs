@@ -1,8 +1,8 @@
 //! The JSON conventions of all types that the framework owns.
 //!
 //! Written JSON has snake_case names in google-adk's field order, and absent fields are left out. When read, snake_case
-//! and camelCase may be mixed; if both spellings of a name are present, the camelCase one wins. serde's derive cannot
-//! express that, and its `flatten` buffers.
+//! and camelCase may be mixed; if both spellings of a name are present, the camelCase one wins. serde's derive
+//! cannot express these rules, and its `flatten` attribute copies every value into a buffer.
 // R102, S45
 
 use std::fmt;
@@ -14,8 +14,8 @@ use serde::{Serialize, Serializer};
 /// The reserved newtype name under which [`FieldName`] reaches the camelCase adaptor.
 pub(crate) const FIELD: &str = "$pleach::Field";
 
-/// A framework field used as a key of a serialised *map*. An object that also has unknown keys cannot be written as a
-/// struct, and the adaptor must still distinguish the two kinds of keys.
+/// A framework field that is written as a key of a *map*. An object that also has unknown keys cannot be written as
+/// a struct, and the camelCase adaptor must still tell the object's fields from its unknown keys.
 pub(crate) struct FieldName<'a>(pub(crate) &'a str);
 
 impl Serialize for FieldName<'_> {
@@ -97,7 +97,7 @@ pub(crate) fn within<E: de::Error>(name: &str, error: &E) -> E {
     E::custom(format_args!("{name}: {error}"))
 }
 
-/// Creates the error for a key that google-adk refuses as well.
+/// Creates the error for an unknown key. google-adk refuses such a key as well.
 pub(crate) fn unknown<E: de::Error>(name: &str, owner: &str) -> E {
     E::custom(format_args!("unknown field `{name}` in {owner}"))
 }
@@ -125,7 +125,7 @@ where
     deserializer.deserialize_str(TextVisitor(PhantomData))
 }
 
-/// Whether a field is written: only `None` is left out, never `false`, `0`, `""` or `[]`.
+/// Decides whether a field is written. Only `None` is left out; `false`, `0`, `""` and `[]` are written.
 // S42
 pub(crate) trait Present {
     fn is_present(&self) -> bool {

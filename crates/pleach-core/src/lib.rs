@@ -1,8 +1,8 @@
 //! Plain data and pure rules of the pleach agent runtime.
 //!
-//! This crate owns the record of a run ([`Event`], [`EventActions`], [`Content`]), the session that stores it
-//! ([`Session`], [`Scope`]), the names that identify things in it ([`NodePath`], [`Branch`], the ids), and the JSON of
-//! all of them. It starts no task, reads no clock and does no I/O: time and ids come in through [`Clock`] and
+//! This crate owns the record of a run ([`Event`], [`EventActions`], [`Content`]) and the session that stores it
+//! ([`Session`], [`Scope`]). It owns the names in that record ([`NodePath`], [`Branch`], the ids) and the JSON of
+//! all these types. It starts no task, reads no clock and does no I/O: time and ids come in through [`Clock`] and
 //! [`IdGen`].
 
 mod actions;

@@ -31,7 +31,7 @@ pub(crate) fn replace_nul_in_map(members: &mut Map) -> bool {
     members.values_mut().fold(!keys.is_empty(), |found, member| found | replace_nul(member))
 }
 
-/// Replaces U+0000 by U+FFFD in a text. Returns `true` if there was any.
+/// Replaces U+0000 by U+FFFD in a string. Returns `true` if there was any.
 pub(crate) fn replace_nul_in_text(text: &mut String) -> bool {
     match without_nul(text) {
         Cow::Borrowed(_) => false,
@@ -48,8 +48,8 @@ pub fn without_nul(text: &str) -> Cow<'_, str> {
     if text.contains('\0') { Cow::Owned(text.replace('\0', "\u{fffd}")) } else { Cow::Borrowed(text) }
 }
 
-/// Replaces U+0000 by U+FFFD in every text and key of a value, which is written to JSON and read back. Returns `true`
-/// if there was any.
+/// Writes a value to JSON, replaces U+0000 by U+FFFD in every string and key, and reads the value back. Returns
+/// `true` if there was any.
 ///
 /// The value is copied, so use this only after a check has found U+0000. A value without a JSON form is not changed.
 pub fn replace_nul_in<T: Serialize + DeserializeOwned>(value: &mut T) -> bool {

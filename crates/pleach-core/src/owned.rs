@@ -141,7 +141,7 @@ impl KeyOwner {
     fn kept_name(self, key: &str) -> Option<String> {
         match self {
             Self::Auth | Self::Scheme if key == "type" => Some("type_".to_owned()),
-            // Over HTTP the name stays `in_`, as google-adk returns it once it has stored the event.
+            // The name is `in_` over HTTP as well: google-adk returns it like that once it has stored the event.
             Self::Scheme if key == "in" => Some("in_".to_owned()),
             Self::Framework | Self::Auth => snake_key(key),
             Self::Scheme | Self::User => None,

@@ -11,11 +11,11 @@ use crate::{Event, FunctionCall, InvocationId, NodePath};
 
 /// Prefix of the ids of a node's requests for confirmation.
 pub const NODE_CONFIRMATION: &str = "wf_tool_confirmation:";
-/// Prefix of the ids of sleeps, which are stored as questions to the clock. The run's path and the number of the sleep
-/// follow.
+/// Prefix of the ids of sleeps, which are stored as questions to the clock. In an id it is followed by the run's
+/// path and the number of the sleep.
 pub const TIMER: &str = "pleach_timer:";
-/// Prefix of the ids of waits for a signal, which are stored as questions to programs. The run's path and the number of
-/// the wait follow.
+/// Prefix of the ids of waits for a signal, which are stored as questions to programs. In an id it is followed by
+/// the run's path and the number of the wait.
 pub const SIGNAL: &str = "pleach_signal:";
 
 /// A question that an event asks, as the person who answers it sees it.
@@ -114,20 +114,20 @@ impl Event {
     /// A long-running id without a call is not a question, because it cannot be answered.
     // R141, R901
     pub fn questions(&self) -> Vec<Question> {
-        self.questions_of(|_| true)
+        self.questions_from_calls(|_| true)
     }
 
     /// Returns the event's questions that have a deadline. Most calls have no deadline, and their arguments are not
     /// read.
     pub fn questions_with_deadline(&self) -> Vec<Question> {
         let has_deadline = |call: &FunctionCall| call.args.as_ref().is_some_and(|args| args.contains_key("deadline"));
-        let mut questions = self.questions_of(has_deadline);
+        let mut questions = self.questions_from_calls(has_deadline);
         questions.retain(|question| question.deadline.is_some());
         questions
     }
 
-    /// Returns the questions that these calls ask.
-    fn questions_of(&self, is_wanted: impl Fn(&FunctionCall) -> bool) -> Vec<Question> {
+    /// Returns the questions that the wanted calls ask.
+    fn questions_from_calls(&self, is_wanted: impl Fn(&FunctionCall) -> bool) -> Vec<Question> {
         let mut calls = self.function_calls().filter(|call| is_wanted(call)).peekable();
         if calls.peek().is_none() {
             return Vec::new();
@@ -146,7 +146,7 @@ impl Event {
             _ => call.id.as_deref().filter(|id| interrupts.contains(id))?,
         };
         let whole = || args.cloned().map(Value::Object);
-        // A tool may have arguments with the same names.
+        // Only these two functions set a deadline and other terms. A tool may have arguments with the same names.
         let has_terms = matches!(function, REQUEST_INPUT | REQUEST_CONFIRMATION);
         let term = |name: &str| argument(name).filter(|_| has_terms);
         let (kind, message, payload) = match function {

@@ -1,4 +1,4 @@
-//! [`QuickCheck`]: a check of the things that nearly all events consist of, without serialising them.
+//! [`QuickCheck`]: a check of the parts that nearly all events have, without serialising them.
 
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ pub(crate) const QUICK: usize = 32;
 /// A quick check of the texts and values of an event. If it fails, or if the event has an uncommon part, the full check
 /// decides.
 pub(crate) trait QuickCheck {
-    /// Checks a text or a key.
+    /// Checks a string or a key.
     fn text(&self, text: &str) -> bool;
 
     /// Checks a value of at most `levels` levels; a deeper value fails.
@@ -29,7 +29,7 @@ pub(crate) trait QuickCheck {
         members.iter().all(|(key, value)| self.text(key) && self.value(value, levels))
     }
 
-    /// Checks a text, if there is one.
+    /// Checks a string, if there is one.
     fn text_of<T: AsRef<str>>(&self, text: &Option<T>) -> bool {
         text.as_ref().is_none_or(|text| self.text(text.as_ref()))
     }
@@ -133,7 +133,7 @@ impl FunctionResponse {
 mod tests {
     use super::*;
 
-    /// The byte is put at every place of texts whose lengths are around the sizes of blocks.
+    /// Puts the byte at every position of texts that are about as long as a block.
     #[test]
     fn a_nul_is_found_at_every_place() {
         for length in 0..=50 {

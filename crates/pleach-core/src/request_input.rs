@@ -120,7 +120,7 @@ impl<T> RequestInput<T> {
         self
     }
 
-    /// Sets the person or role that is asked, as any text. Listings of questions can filter by it.
+    /// Sets the person or role that is asked. Any string is allowed, and listings of questions can filter by it.
     ///
     /// It does not restrict who may answer. google-adk ignores it.
     pub fn assign_to(mut self, assignee: impl Into<String>) -> Self {

@@ -12,8 +12,8 @@ use crate::{Map, Scope};
 /// The prefixes of the `custom_metadata` keys that the runtime and its plugins read.
 const METADATA: [&str; 4] = ["__adk_internal_", "_adk_", "_pleach_", "pleach_"];
 
-/// The prefixes of the state keys that the runtime and its plugins read, after `app:`, `user:` or `temp:`. Keys of
-/// sign-ins and credentials begin with `adk_`, because google-adk uses these names.
+/// The prefixes of the state keys that the runtime and its plugins read. They follow `app:`, `user:` or `temp:`.
+/// Keys of sign-ins and credentials begin with `adk_`, because google-adk uses these names.
 const STATE: [&str; 5] = ["__adk_internal_", "_adk_", "_pleach_", "adk_", "pleach_"];
 
 /// The kinds of credentials. A stored credential is recognised by its kind. ADK: `AuthCredentialTypes`
@@ -23,8 +23,8 @@ pub const CREDENTIAL_KINDS: [&str; 5] = ["apiKey", "http", "oauth2", "openIdConn
 const CREDENTIAL_MEMBERS: [&str; 8] =
     ["apiKey", "api_key", "http", "oauth2", "resourceRef", "resource_ref", "serviceAccount", "service_account"];
 
-/// Returns `true` if a state value would be accepted as a credential: an object whose `auth_type` or `authType` is a
-/// known kind, with a member that makes it usable.
+/// Returns `true` if a state value would be accepted as a credential. It is an object whose `auth_type` or
+/// `authType` is a known kind, and it has a member that makes it usable.
 #[must_use]
 pub fn is_credential(value: &Value) -> bool {
     let mut kinds = ["auth_type", "authType"].into_iter().filter_map(|key| value.get(key)?.as_str());
@@ -74,7 +74,8 @@ impl StateRights {
     }
 
     /// Returns the reason why the writer may not set a key to this value; `None` if it may. A credential is refused
-    /// under every key: auth configs choose the key, the writer may know them, and the value under that key is trusted.
+    /// under every key. An auth config chooses the key under which the runtime trusts a credential, and the writer
+    /// may know that key.
     #[must_use]
     pub fn refusal_of(self, key: &str, value: &Value) -> Option<RefusedKey> {
         let credential = || is_credential(value).then(|| RefusedKey { key: key.to_owned(), why: Refusal::Credential });

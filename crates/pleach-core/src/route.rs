@@ -13,7 +13,7 @@ pub const DEFAULT_ROUTE: &str = "__DEFAULT__";
 
 /// A value that an edge can be marked with.
 ///
-/// Values compare as in Python: `true` equals `1`, `false` equals `0`, and a text equals only a text.
+/// Values compare as in Python: `true` equals `1`, `false` equals `0`, and a string equals only a string.
 // R624
 #[derive(Clone, Debug)]
 pub enum RouteKey {
@@ -229,7 +229,7 @@ mod tests {
 
     use super::{DEFAULT_ROUTE, Route, RouteKey};
 
-    // R624: keys compare by value, with true equal to 1 and false to 0, and a text equals only a text.
+    // R624: keys compare by value, with true equal to 1 and false to 0, and a string equals only a string.
     #[test]
     fn keys_compare_by_value() {
         assert_eq!(RouteKey::from(true), RouteKey::from(1));

@@ -21,7 +21,7 @@ impl Event {
         event
     }
 
-    /// Records on an event that keeps a signal that a run stored it among its own events:
+    /// Marks an event that keeps a signal: a run stored the event among its own events. The metadata becomes
     /// `{"pleach_signal": {…, "by_run": true}}`.
     #[must_use]
     pub fn with_signal_stored_by_run(mut self) -> Self {

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 /// An immutable string that is cheap to clone.
 ///
-/// The empty string is `None` instead of a shared allocation, because all cores would contend for a reference count
-/// that every new event touches.
+/// The empty string is `None` instead of a shared allocation. Every new event would change the reference count of
+/// that allocation, so all cores would contend for it.
 #[derive(Clone, Default)]
 pub(crate) struct Text(Option<Arc<str>>);
 
@@ -40,7 +40,7 @@ impl From<String> for Text {
     }
 }
 
-// All comparisons are those of the string, because the types built on this one implement `Borrow<str>`.
+// Comparisons must agree with those of the string, because the types that contain this one implement `Borrow<str>`.
 impl PartialEq for Text {
     fn eq(&self, other: &Self) -> bool {
         // Ids and paths are mostly shared, and `Arc` compares addresses before texts.

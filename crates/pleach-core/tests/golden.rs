@@ -1,7 +1,7 @@
 //! Every event that google-adk stored in the golden databases survives a round trip, in both casings.
 //!
-//! `fixtures/golden_events.json` holds the `event_data` documents of the golden session databases, extracted once with
-//! Python's sqlite3, and next to each document the event that google-adk returned for it.
+//! `fixtures/golden_events.json` holds the `event_data` documents of the golden session databases, which were
+//! extracted once with Python's sqlite3. Next to each document is the event that google-adk returned for it.
 // S41–S45, R101–R103
 
 use pleach_core::{Event, check_event, to_camel, to_storable_json};

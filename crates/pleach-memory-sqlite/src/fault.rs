@@ -59,7 +59,7 @@ impl fmt::Display for File {
     }
 }
 
-/// The meaning of a failed statement for the file.
+/// The kind of a statement's failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Another connection holds the lock; nothing was written.

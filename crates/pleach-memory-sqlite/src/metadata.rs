@@ -1,5 +1,5 @@
-//! The metadata that entries were added with. They are in a table next to google-adk's, which has no column for them. A
-//! file without metadata has no such table.
+//! The metadata of entries, in a table of pleach's own, because google-adk's table has no column for them. A file
+//! without metadata has no such table.
 
 use std::collections::HashMap;
 

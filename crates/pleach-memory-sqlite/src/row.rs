@@ -73,7 +73,7 @@ pub(crate) fn id(row: &SqliteRow, file: &File) -> MemoryResult<i64> {
     row.try_get("id").map_err(|error| file.fault(error))
 }
 
-/// Reads a row that a search found. The ids of its session and event are added to the metadata with which it was added.
+/// Reads a row that a search found. The ids of the session and the event become part of the entry's metadata.
 pub(crate) fn entry(row: &SqliteRow, given: Option<&Map>, file: &File) -> MemoryResult<MemoryEntry> {
     let id = id(row, file)?;
     let text = |column: &str| {

@@ -88,7 +88,7 @@ pub(crate) async fn prepare(pool: &SqlitePool, file: &File, full_text: bool) -> 
     }
     match create(pool, full_text).await {
         Ok(()) => {
-            // Another program may have created its own memory meanwhile.
+            // Another program may have created its own memory in the meantime.
             let found = Found::look(pool).await.map_err(fault)?;
             found.check().map_err(|reason| file.incompatible(reason))?;
             Ok(full_text)
@@ -103,7 +103,7 @@ async fn create(pool: &SqlitePool, full_text: bool) -> sqlx::Result<()> {
     let mut transaction = pool.begin_with("BEGIN IMMEDIATE").await?;
     sqlx::raw_sql(include_str!("../schema/create.sql")).execute(&mut *transaction).await?;
     if full_text {
-        // Another process may have created it meanwhile.
+        // Another process may have created it in the meantime.
         let is_there = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name = 'memory_events_fts'";
         let is_there: i64 = sqlx::query_scalar(is_there).fetch_one(&mut *transaction).await?;
         sqlx::raw_sql(include_str!("../schema/create_full_text.sql")).execute(&mut *transaction).await?;

@@ -1,4 +1,4 @@
-//! The service: additions through one connection, searches in parallel with them.
+//! The service. Additions go through one connection, and searches run in parallel with them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -35,11 +35,11 @@ const QUEUE_PATIENCE: Duration = Duration::from_secs(30);
 /// session never removes an entry. A search finds the entries that contain any of the query's words, best match first
 /// (BM25). Among equal matches, newer entries come first.
 ///
-/// An entry's id is its number in the file, or the id that it had in [`AddMemory`]. An entry's metadata consist of the
-/// metadata that it was added with, plus `session_id` and `event_id`. pleach stores the metadata in a table of its own,
-/// which is created for the first metadata, so google-adk sees the entry without them. An entry of [`AddMemory`] has its
-/// id as `event_id`, and the session `__pleach_entries__`. Without a time of its own, it gets the current time. There is
-/// no `delete_memory`.
+/// An entry's id is its number in the file, or the id that it had in [`AddMemory`]. An entry's metadata consist of
+/// the metadata that it was added with, plus `session_id` and `event_id`. pleach stores the metadata in a table of
+/// its own, so google-adk sees the entry without them. The table is created when the first metadata are stored. An
+/// entry of [`AddMemory`] has its id as `event_id`, and the session `__pleach_entries__`. If it has no time, it gets
+/// the current time. There is no `delete_memory`.
 ///
 /// The service needs a Tokio runtime with the time driver enabled.
 ///
@@ -79,9 +79,12 @@ impl SqliteMemoryService {
     /// Opens a file and switches it to WAL. The file, its folders and its tables are created if they are missing.
     ///
     /// # Errors
-    /// `Incompatible` for a memory of another version or program and for SQLite's in-memory names, `Corrupt` for a file
-    /// that is damaged or not a database, `Locked` if other processes hold it beyond the busy timeout, `Unavailable` if
-    /// it cannot be opened or written. Each error names the file. A refused file is not changed.
+    /// - `Incompatible` for a memory of another version or program, and for SQLite's in-memory names.
+    /// - `Corrupt` for a file that is damaged or not a database.
+    /// - `Locked` if other processes hold the file beyond the busy timeout.
+    /// - `Unavailable` if the file cannot be opened or written.
+    ///
+    /// Each error names the file. A refused file is not changed.
     ///
     /// # Cancel safety
     /// If the future is dropped, the file may have been created, with all of its tables or with none.

@@ -140,7 +140,7 @@ impl InMemoryMemoryService {
 }
 
 impl Memory {
-    /// Removes an event, and keeps it from later additions of its session.
+    /// Removes an event, and ignores it when its session is added again.
     fn forget_event(&mut self, id: &EventId) {
         for held in self.sessions.values_mut() {
             let before = held.len();

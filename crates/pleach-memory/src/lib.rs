@@ -1,8 +1,8 @@
 //! Memory: search in the messages of earlier sessions.
 //!
-//! This crate owns the [`MemoryService`] trait and [`InMemoryMemoryService`], which searches by keywords. It also has
-//! what other services need: [`words`], times ([`local_time`], [`parse_local_time`]) and ids ([`short_digest`]). A
-//! memory is for recall, not storage: the events themselves stay in the session service.
+//! This crate owns the [`MemoryService`] trait and [`InMemoryMemoryService`], which searches by keywords. It also
+//! has helpers for other services: [`words`], times ([`local_time`], [`parse_local_time`]) and ids
+//! ([`short_digest`]). A memory is for recall, not storage: the events themselves stay in the session service.
 
 mod error;
 mod inmemory;

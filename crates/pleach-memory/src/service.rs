@@ -61,7 +61,8 @@ pub trait MemoryService: fmt::Debug + Send + Sync + 'static {
     /// `Storage` if the storage failed.
     fn search_memory(&self, req: SearchMemory) -> BoxFuture<'_, MemoryResult<SearchMemoryResponse>>;
 
-    /// Removes an entry, and keeps it from later additions of its session. Removing a missing entry succeeds.
+    /// Removes an entry, which then stays removed when its session is added again. Removing a missing entry
+    /// succeeds.
     ///
     /// # Errors
     /// `Unsupported` unless the service overrides this method; `Storage`.
@@ -251,7 +252,7 @@ impl MemoryEntry {
     }
 }
 
-/// Returns the first half of a text's SHA-256, in hexadecimal digits. It serves as the id of something that has none.
+/// Returns the first half of a string's SHA-256, in hexadecimal digits. It serves as an id for data that has none.
 pub fn short_digest(text: &str) -> String {
     Sha256::digest(text).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,8 +1,8 @@
 //! Payloads: large values of events kept as artifacts, so that the rows of events stay small.
 //!
-//! This crate owns [`PayloadSessions`], a session service over any session service and any artifact service: the choice
-//! of values that it takes out of an event before the event is stored, the references that are stored instead, and the
-//! way back. It stores nothing itself, and never touches state, questions or answers.
+//! This crate owns [`PayloadSessions`], a session service over any session service and any artifact service. It
+//! takes large values out of an event before the event is stored, stores references instead, and puts the values
+//! back when a session is loaded. It keeps no data itself, and never touches state, questions or answers.
 
 mod load;
 mod note;

@@ -45,8 +45,9 @@ impl PayloadSessions {
         }
     }
 
-    /// Replaces the references of all events, or of one event, by their values. Returns `None` if a payload is missing,
-    /// another try is left, and the session has changed meanwhile, so that a redaction may have deleted the payload.
+    /// Replaces the references of all events, or of one event, by their values. Returns `None` if a payload is
+    /// missing and a redaction may have deleted it: the session has changed in the meantime, and another try is
+    /// left.
     async fn resolve_unless_changed(
         &self,
         session: Session,

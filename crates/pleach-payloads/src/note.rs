@@ -29,7 +29,7 @@ pub(crate) struct Note {
     empty: bool,
 }
 
-/// A reference.
+/// A reference to a payload.
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Entry {

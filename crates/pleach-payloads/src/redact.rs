@@ -23,7 +23,7 @@ impl PayloadSessions {
                 // The store below does not see the values that the references stand for.
                 let whole = match self.resolve(stored, Some(event.id())).await {
                     Err(error @ SessionError::PayloadLost(_)) => {
-                        // Another redaction may have deleted the payload meanwhile.
+                        // Another redaction may have deleted the payload in the meantime.
                         let now = self.inner.get_session(&key, GetSessionConfig::recent(0)).await?;
                         check_current(head, &now.ok_or_else(|| SessionError::NotFound((*key).clone()))?)?;
                         return Err(error);

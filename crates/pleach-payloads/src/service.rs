@@ -31,9 +31,9 @@ const THRESHOLD: usize = 256 * 1024;
 /// - metadata.
 ///
 /// **Values that are stored instead.** The output and the arguments and responses of functions become
-/// `{"pleach_payload": "payload-4f5c…", "bytes": 5000000}`. A text becomes `[payload payload-4f5c…, 5000000 bytes]`. A
-/// part whose media are taken out gets this text if it has no text of its own. The event's `custom_metadata` contains
-/// the list of the references. Only this list is used to resolve them:
+/// `{"pleach_payload": "payload-4f5c…", "bytes": 5000000}`. A text becomes `[payload payload-4f5c…, 5000000 bytes]`.
+/// A part whose media are taken out gets this string as its text, if it has no text of its own. The event's
+/// `custom_metadata` contains the list of the references. Only this list is used to resolve them:
 ///
 /// ```json
 /// {"pleach_payloads": {"taken": [{"place": "output", "artifact": "payload-4f5c…", "bytes": 5000000}]}}
@@ -45,9 +45,9 @@ const THRESHOLD: usize = 256 * 1024;
 /// differ.
 ///
 /// **The place of payloads.** Payloads are in the app `APP.payloads` of the artifact service, under the user and the
-/// session. The name of a payload is a hash of its event, place and content. App, user and session keep their own ids
-/// as names if these consist of lower-case letters, digits and inner `-`, `_`, `.`, `@`; otherwise the hashes of the
-/// ids are used. A payload is saved before its event is appended. If the append is refused, or the process dies in
+/// session. The name of a payload is a hash of its event, place and content. The ids of app, user and session are
+/// used as names if they consist of lower-case letters, digits and inner `-`, `_`, `.`, `@`; otherwise their hashes
+/// are used. A payload is saved before its event is appended. If the append is refused, or the process dies in
 /// between, the payload stays until its session is deleted, because another writer may be appending the same event.
 /// [`delete_session`](SessionService::delete_session) deletes first the session and then its payloads.
 ///

@@ -99,8 +99,8 @@ impl Place {
         match field {
             Field::Text => part.text = Some(text()),
             Field::Media if shell.as_text => part.text = Some(text()),
-            // google-adk could not send any reference in this place to a model. The list of references is in the
-            // metadata.
+            // Leave no reference here: google-adk could not send it to a model. The metadata has the list of
+            // references.
             Field::Media | Field::ResponseMedia => {}
             Field::Code => part.executable_code.iter_mut().for_each(|code| code.code = Some(text())),
             Field::CodeOutput => part.code_execution_result.iter_mut().for_each(|result| result.output = Some(text())),

@@ -120,8 +120,8 @@ fn is_payload(name: &str) -> bool {
 /// Returns the scope of a session's payloads. It is in a separate app, so listings of the session's files do not show
 /// them.
 ///
-/// Any text can be the id of a session, but not the id of an artifact's scope, and some file systems ignore case. An id
-/// that could be refused or taken for another one is replaced by its hash.
+/// Any string can be the id of a session, but not the id of an artifact's scope, and some file systems ignore case.
+/// An id that could be refused or taken for another one is replaced by its hash.
 fn scope(key: &SessionKey) -> ArtifactScope {
     let app = format!("{}{PAYLOADS_APP_SUFFIX}", folder(key.app_name.as_str()));
     let session_id = Some(folder(key.session_id.as_str()).into());

@@ -6,8 +6,8 @@ use crate::{FieldType, json_or_text, kind_of};
 
 /// Returns the answer in a function response.
 ///
-/// An object whose only key is `result` is replaced by the value of that key, and if that value is a string, the string
-/// is read as JSON if it is valid JSON (`"42"` becomes 42). Any other object is the answer itself.
+/// If the only key of the object is `result`, the answer is the value of that key. If that value is a string with
+/// valid JSON, it is read as JSON (`"42"` becomes 42). Any other object is the answer itself.
 #[must_use]
 pub fn unwrap_response(response: &Map<String, Value>) -> Value {
     match response.get("result") {
@@ -19,11 +19,11 @@ pub fn unwrap_response(response: &Map<String, Value>) -> Value {
 
 /// Checks an unwrapped answer against the `response_schema` of its question and converts it, as google-adk does.
 ///
-/// This is the check of answers that are already stored. It looks only at the top level: the `type`, the properties and
-/// `required`. A schema without a known `type` accepts everything, and items of arrays are not checked. Unknown keys
-/// are dropped, unless other keywords of the schema describe them. Absent optional properties become null, unless they
-/// have a `default` or the schema names its dialect with `$schema`, like the schemas of Rust types with optional
-/// fields.
+/// This is the check of answers that are already stored. It covers only the top level: the `type`, the properties
+/// and `required`. A schema without a known `type` accepts everything, and items of arrays are not checked. Unknown
+/// keys are dropped, unless other keywords of the schema describe them. Absent optional properties become null, with
+/// two exceptions: properties with a `default`, and schemas that name their dialect with `$schema`, like the schemas
+/// of Rust types with optional fields.
 ///
 /// # Errors
 /// Names the field and the expected type.

@@ -55,7 +55,7 @@ impl fmt::Display for AnswerError {
 pub(crate) fn of(error: &ValidationError<'_>) -> AnswerError {
     use ValidationErrorKind::{AnyOf, OneOfMultipleValid, OneOfNotValid};
     match error.kind() {
-        AnyOf { context } | OneOfNotValid { context } => of_closest(error, context),
+        AnyOf { context } | OneOfNotValid { context } => closest_fault(error, context),
         OneOfMultipleValid { .. } => AnswerError::new(path_of(error, None), "exactly one of the allowed forms"),
         kind => AnswerError::new(path_of(error, named(kind)), wanted(kind)),
     }
@@ -63,7 +63,7 @@ pub(crate) fn of(error: &ValidationError<'_>) -> AnswerError {
 
 /// Describes the alternative that the answer was most likely meant for, which is the one with the deepest fault. If all
 /// faults are at the top, all alternatives are named.
-fn of_closest(error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>]) -> AnswerError {
+fn closest_fault(error: &ValidationError<'_>, context: &[Vec<ValidationError<'static>>]) -> AnswerError {
     let depth = |error: &ValidationError<'_>| error.instance_path().segments().count();
     let firsts = context.iter().filter_map(|errors| errors.iter().max_by_key(|error| depth(error)));
     let is_null = |error: &ValidationError<'_>| wanted(error.kind()) == "null";

@@ -81,7 +81,7 @@ fn is_kept(schema: &Value) -> bool {
             return false;
         }
     }
-    // Looking up the schema is recursive.
+    // The lookup of a schema is recursive, so the schema must not be too deep.
     !is_too_deep(schema)
 }
 

@@ -1,4 +1,4 @@
-//! [`exact_json`]: writing integers of more than 64 bits, which values hold as texts, as numbers.
+//! [`exact_json`]: writes integers of more than 64 bits as numbers, although values hold them as strings.
 
 use pleach_core::is_big_integer;
 use serde::ser::{Error as _, SerializeMap as _, SerializeSeq as _};
@@ -11,8 +11,8 @@ use crate::measure::resolve;
 /// The largest number of schemas that are considered for one value.
 const MAX_SCHEMAS: usize = 64;
 
-/// Writes a value as compact JSON. A text that is an integer of more than 64 bits is written as a number if the schema
-/// accepts a number but no text at this place. References of the schema are looked up in `root`.
+/// Writes a value as compact JSON. If the schema accepts a number but no string at a place, a string there that is
+/// an integer of more than 64 bits is written as a number. References of the schema are looked up in `root`.
 ///
 /// # Errors
 /// None for JSON values; otherwise the errors of the serializer.
@@ -20,7 +20,7 @@ pub fn exact_json(root: &Value, schema: &Value, value: &Value) -> serde_json::Re
     serde_json::to_string(&Exact { root, schemas: applied(root, [schema]), value })
 }
 
-/// Returns `true` if [`exact_json`] writes a number that the value holds as a text.
+/// Returns `true` if [`exact_json`] writes a number that the value holds as a string.
 #[must_use]
 pub fn has_big_number(root: &Value, schema: &Value, value: &Value) -> bool {
     if !has_big_integer(value) {
@@ -30,7 +30,7 @@ pub fn has_big_number(root: &Value, schema: &Value, value: &Value) -> bool {
     exact_json(root, schema, value).is_ok_and(|text| text != plain)
 }
 
-/// Returns `true` if any text in the value is an integer of more than 64 bits.
+/// Returns `true` if any string in the value is an integer of more than 64 bits.
 #[must_use]
 pub fn has_big_integer(value: &Value) -> bool {
     match value {

@@ -11,11 +11,11 @@ use crate::to_bool;
 pub enum FieldType {
     /// Any JSON value.
     Any,
-    /// A text. Numbers do not fit.
+    /// A string. Numbers do not fit.
     Str,
-    /// A whole number. Texts and floats that fit are converted.
+    /// A whole number. Strings and floats that fit are converted.
     Int,
-    /// A number. Texts that fit are converted.
+    /// A number. Strings that fit are converted.
     Float,
     /// A flag. `"true"`, `"yes"`, `1` and their opposites are converted.
     Bool,

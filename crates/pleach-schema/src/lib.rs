@@ -7,8 +7,8 @@
 //!   [`AnswerType`] checks it against the Rust type that reads it.
 //! - [`check_answer`] reads answers that are already stored.
 //!
-//! This crate consists of plain functions over data. It does not know sessions or nodes, and resolves no reference
-//! outside the schema that it is passed.
+//! This crate consists of plain functions over data. It is independent of sessions and nodes, and resolves no
+//! reference that leads outside the schema.
 
 mod answer;
 mod answer_error;

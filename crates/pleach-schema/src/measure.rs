@@ -27,8 +27,8 @@ const UNSUPPORTED: [&str; 5] = ["$dynamicRef", "$recursiveRef", "$dynamicAnchor"
 /// Returns the length of the longest chain of schemas that apply to one value.
 ///
 /// # Errors
-/// Returns the reason why the schema is not evaluated: it is too large, applies itself to the same value for ever, or
-/// refers to something other than its own parts by JSON pointer.
+/// Returns the reason why the schema is not evaluated: it is too large, applies itself to the same value without
+/// end, or refers to something other than its own parts by JSON pointer.
 pub(crate) fn chain_of(schema: &Value) -> Result<usize, String> {
     if depth_of(schema) > MAX_DEPTH {
         return Err(format!("it is nested more than {MAX_DEPTH} levels deep"));

@@ -1,4 +1,4 @@
-//! Lenient reading at every depth: a text that contains a number fits a number.
+//! Lenient reading at every depth: a string that contains a number fits a number.
 //!
 //! Inside one of several alternatives nothing is converted, because serde converts nothing there either.
 

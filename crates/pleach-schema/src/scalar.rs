@@ -1,4 +1,4 @@
-//! Conversions between texts, numbers and flags, like those of ADK's lax validation.
+//! Conversions between strings, numbers and flags, like those of ADK's lax validation.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ pub fn json_or_text(text: &str) -> Value {
     json_of_foreign_text(text.as_bytes()).unwrap_or_else(|| Value::String(text.to_owned()))
 }
 
-/// Reads a whole number from a number without a fraction, from a flag, or from a text of digits.
+/// Reads a whole number from a number without a fraction, from a flag, or from a string of digits.
 #[must_use]
 pub fn to_int(value: &Value) -> Option<Value> {
     match value {
@@ -31,8 +31,8 @@ fn int_of_text(text: &str) -> Option<Value> {
     fits.ok().or_else(|| whole.parse::<f64>().ok().map(Value::from))
 }
 
-/// Returns the sign and digits of a whole number. The text may have a sign, single underscores between digits, and a
-/// fraction of zeros, but no exponent and no bare point.
+/// Returns the sign and digits of a whole number. The string may have a sign, single underscores between digits, and
+/// a fraction of zeros, but no exponent and no bare point.
 fn whole_of_text(text: &str) -> Option<Cow<'_, str>> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let digits = whole.strip_prefix(['+', '-']).unwrap_or(whole);
@@ -96,7 +96,7 @@ fn whole_number(number: f64) -> Option<Value> {
     (number.fract() == 0.0 && number.abs() < 9.2e18).then(|| Value::from(number as i64))
 }
 
-/// Reads a finite number from a number, a flag, or a text.
+/// Reads a finite number from a number, a flag, or a string.
 #[must_use]
 pub fn to_float(value: &Value) -> Option<f64> {
     match value {

@@ -14,14 +14,14 @@ const MAX_RECURSION: usize = 256;
 /// Checks an unwrapped answer against the whole `response_schema` of its question, before it is stored.
 ///
 /// All keywords of JSON Schema apply at every depth: `enum`, `minimum`, `pattern`, `additionalProperties` and so on.
-/// The dialect is the one that `$schema` names, otherwise 2020-12. Of the formats in `format`, only those of Rust's
-/// integers apply. Conversions are as lenient as for Rust types: `"7"` fits an integer.
+/// The dialect is the one that `$schema` names, otherwise 2020-12. The keyword `format` applies only for the formats
+/// of Rust's integers. Conversions are as lenient as for Rust types: `"7"` fits an integer.
 ///
 /// A schema that is not a valid JSON Schema is not enforced, as in google-adk. The same applies to a schema that
 /// - refers to something other than its own parts by JSON pointer,
-/// - applies itself to one value for ever, or
-/// - would need too much time or memory: it has more than 20,000 values, patterns of more than 1 MB when compiled, or
-///   patterns with look-around or back references.
+/// - applies itself to one value without end, or
+/// - would need too much time or memory: it has more than 20,000 values, a pattern of more than 1 MB when compiled,
+///   or a pattern with look-around or back references.
 ///
 /// # Errors
 /// Names the field that does not fit and what it expects. The field is left out if finding it would take too long.

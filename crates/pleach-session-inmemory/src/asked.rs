@@ -20,7 +20,7 @@ pub(crate) struct AskedLog {
 struct AppQuestions {
     /// The number of questions that came before the first one here.
     dropped: usize,
-    /// The questions; `None` for a session that was deleted or redacted, because its questions are not kept here.
+    /// The questions. `None` replaces the questions of a session that was deleted or redacted.
     newest: VecDeque<Option<InboxItem>>,
 }
 

@@ -1,4 +1,4 @@
-//! The service: a thin index over the directory and the stored sessions.
+//! The service, which forwards each operation to the directory or to a stored session.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -69,7 +69,7 @@ impl InMemorySessionService {
         let stored = directory.create(key, state, |key, state, app, user| {
             StoredSession::new(self.service, generation, key, state, app, user, create_time)
         })?;
-        // While the lock is held no other caller can find the session, so its head is a head before any event.
+        // While the lock is held, no other caller can find the session, so it cannot have an event yet.
         Ok(stored.load(&GetSessionConfig::recent(0)))
     }
 
@@ -85,8 +85,8 @@ impl InMemorySessionService {
         if let Some(program) = &request.unsettled_for {
             found.retain(|stored| !stored.is_settled(program));
         }
-        // No order is maintained: that would need a lock on all sessions and two steps in a tree for each append, while
-        // an append only touches its own session.
+        // The sessions are not kept in order. For each append that would need a lock on all sessions and two steps
+        // in a tree, while an append only touches its own session.
         let places = found.into_iter().map(|stored| (stored.place(), stored)).collect();
         let (page, next) = ListCursor::page(places, request.after.as_ref(), request.limit);
         let session = |(_, stored): &(ListCursor, Arc<StoredSession>)| {

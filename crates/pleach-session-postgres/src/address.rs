@@ -30,7 +30,7 @@ pub(crate) struct Address {
     /// The pooling mode, if the URL names one.
     pub(crate) pooling: Option<Pooling>,
     pub(crate) server: Server,
-    /// The service's own settings, as far as the URL has them.
+    /// The service's own settings; `None` for each one that the URL does not set.
     pub(crate) connections: Option<u32>,
     pub(crate) operation_timeout: Option<Duration>,
 }
@@ -43,7 +43,8 @@ impl Address {
         let (query, fragment) = query.split_once('#').unwrap_or((query, ""));
         let (own, of_driver) = parameters(query, fragment)?;
         refuse_two_of_a_kind(base, &of_driver)?;
-        // The driver does not know the value `system`: without a file it trusts the system's authorities.
+        // The driver does not support `sslrootcert=system`, but it trusts the system's authorities if there is no
+        // file.
         let trusts_system = of_driver.iter().any(|(kind, pair)| *kind == "sslrootcert" && pair.ends_with("=system"));
         let pairs = of_driver.iter().filter(|(kind, _)| !(trusts_system && *kind == "sslrootcert"));
         let pairs: OfDriver<'_> = pairs.copied().collect();

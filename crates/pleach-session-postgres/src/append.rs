@@ -171,7 +171,7 @@ impl Append {
         SessionError::NotFound((*self.key).clone()).into()
     }
 
-    /// Returns the error for other writers having locked the session's row repeatedly without changing its revision.
+    /// Returns the error for a session whose row other writers locked repeatedly without changing its revision.
     fn outrun(&self) -> Trouble {
         let source = "other writers kept coming first".into();
         SessionError::Locked { what: format!("session {} in {}", self.key, self.server), source }.into()
@@ -227,8 +227,8 @@ impl Append {
         Ok(Attempt::Stored(Appended { behind, stored: Some(resolved.event) }))
     }
 
-    /// Returns `true` if the append writes state of the scope. All states that it writes are locked first, even without
-    /// an operation, because locking one later would not follow the order of other appends.
+    /// Returns `true` if the append writes state of the scope. All states that it writes are locked first, even
+    /// those without an operation: locking one later could break the order in which all appends lock states.
     fn writes(&self, scope: Scope) -> bool {
         let actions = self.event.actions();
         let mut keys = actions.state_ops().keys().chain(actions.state_delta().keys());

@@ -14,8 +14,8 @@ use crate::load::read_event;
 use crate::value::{self, EventText, Name, Seen, Time};
 use crate::{limits, sql};
 
-/// The number of times that a statement is repeated because another writer locked the row first without changing the
-/// revision, or because an event has the time of the claim.
+/// The number of times that a statement is repeated. It must be repeated if another writer locked the row first
+/// without changing the revision, or if an event has the time of the claim.
 const RACES: usize = 8;
 
 /// A claim of a session.

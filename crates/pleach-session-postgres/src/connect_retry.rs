@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(5);
 const LONGEST_PAUSE: Duration = Duration::from_millis(250);
-/// This is longer than any program runs. A later `Instant` may not exist.
+/// A limit that is longer than any program runs. A later `Instant` may not exist.
 const FOREVER: Duration = Duration::from_secs(30 * 365 * 24 * 3600);
 
 /// A deadline, and the pauses between the attempts before it.

@@ -130,10 +130,10 @@ impl Connections {
         }
     }
 
-    /// Executes a load in the caller's task. Dropping the future costs a connection, nothing else.
+    /// Executes a load in the caller's task. Dropping the future closes a connection and has no other effect.
     ///
-    /// It first waits for operations whose callers have gone away. So a caller that drops a run and starts it again
-    /// sees everything that was in flight, because the deadlines of those operations come first.
+    /// It first waits for operations whose callers have gone away; their deadlines come before its own. So a caller
+    /// that drops a run and starts it again sees everything that was in flight.
     pub(crate) async fn ask<A: Ask>(&self, ask: &A) -> SessionResult<A::Answer> {
         let retry = ConnectRetry::new(self.shared.acquire_timeout);
         self.shared.in_flight.wait_for_abandoned().await;
@@ -170,8 +170,8 @@ impl Connections {
         let mut again = false;
         loop {
             let Ok(outcome) = timeout_at(retry.deadline, self.attempt(ask, again)).await else {
-                // The attempt's connection is dropped with it, because the answer may still come. The others may be
-                // unresponsive as well.
+                // The attempt's connection is dropped with it, because the answer may still come. The idle
+                // connections may be unresponsive as well.
                 self.idle().clear();
                 return Err(self.server().unavailable("it did not answer in time"));
             };

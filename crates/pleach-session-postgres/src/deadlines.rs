@@ -1,5 +1,4 @@
-//! Recently asked questions with a deadline, found by the times of the events that ask them, through an index of these
-//! events.
+//! Finding recently asked questions with a deadline, through an index on the times of the events that ask them.
 //!
 //! No column in Postgres follows the order of appends. So each scan reads the last minute again, by the caller's clock,
 //! and skips events that it has already seen. The clocks of processes may differ by up to a minute.
@@ -65,7 +64,7 @@ impl PostgresSessionService {
         match self.make_index(&self.inbox.deadlines_build, &sql::DEADLINES).await {
             Ok(made) => Ok(made),
             Err(ProjectionError::Failed(error) | ProjectionError::Unwritable(error)) => Err(error),
-            // Another program has dropped `events` meanwhile.
+            // Another program has dropped `events` in the meantime.
             Err(ProjectionError::Missing) => Ok(false),
         }
     }

@@ -53,7 +53,7 @@ impl fmt::Display for Server {
     }
 }
 
-/// The meaning of a failed statement for the connection, and for repeating the work.
+/// The kind of a statement's failure. It decides whether to repeat the work and whether to replace the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// The connection broke or there was none, so the statement may have been executed.
@@ -84,14 +84,16 @@ impl Fault {
             sqlx::Error::Configuration(_) | sqlx::Error::Tls(_) => Self::Unavailable,
             sqlx::Error::Database(error) => {
                 let code = error.code();
-                code.map_or(Self::Other, |code| Self::of_pooler(&code, error.message()).unwrap_or(Self::of_code(&code)))
+                code.map_or(Self::Other, |code| {
+                    Self::from_pooler(&code, error.message()).unwrap_or(Self::from_code(&code))
+                })
             }
             _ => Self::Other,
         }
     }
 
     /// Reads the errors that reveal a pooler. The pooler's own errors share a code, so their messages are compared.
-    fn of_pooler(code: &str, message: &str) -> Option<Self> {
+    fn from_pooler(code: &str, message: &str) -> Option<Self> {
         match code {
             "26000" | "42P05" => Some(Self::Pooled),
             "08P01" if message.starts_with("bind message supplies") => Some(Self::Pooled),
@@ -100,7 +102,7 @@ impl Fault {
         }
     }
 
-    fn of_code(code: &str) -> Self {
+    fn from_code(code: &str) -> Self {
         match code {
             // The server is shutting down, has crashed or is starting, the connection was idle for too long, or there
             // are too many connections.
@@ -165,7 +167,7 @@ mod tests {
             ("53100", Fault::Unavailable),
             ("22001", Fault::Other),
         ] {
-            assert_eq!(Fault::of_code(code), expected, "{code}");
+            assert_eq!(Fault::from_code(code), expected, "{code}");
         }
     }
 
@@ -186,7 +188,7 @@ mod tests {
             ("08P01", "query_wait_timeout", None),
             ("08006", bind, None),
         ] {
-            assert_eq!(Fault::of_pooler(code, message), expected, "{message}");
+            assert_eq!(Fault::from_pooler(code, message), expected, "{message}");
         }
     }
 }

@@ -44,7 +44,7 @@ impl InFlight {
                 begun = Some(Operation { in_flight: self.clone(), number: now.begun });
                 now.begun += 1;
             }
-            // No waiter depends on new operations.
+            // Wake no waiter, because none waits for a new operation.
             false
         });
         begun

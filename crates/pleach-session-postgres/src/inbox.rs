@@ -1,8 +1,9 @@
 //! The inbox: open questions, read from a projection that is brought up to date first.
 //!
-//! Appends do not update it. A partial index on `events` contains the events that may concern questions, from any
-//! writer. If a session's number of such events differs from the number in the projection, the session is projected
-//! again, from these events alone. The index is built concurrently with writes, and the result is the same without it.
+//! Appends do not update the projection. A partial index on `events` contains the events that may concern questions,
+//! from any writer. If a session's number of such events differs from the number in the projection, the session is
+//! projected again, from these events alone. The index is built concurrently with writes, and the result is the same
+//! without it.
 
 use std::sync::atomic::Ordering;
 
@@ -104,8 +105,8 @@ impl PostgresSessionService {
         }
     }
 
-    /// Waits until an index is built. Returns `false` if it cannot be created, for example because the role may not. The
-    /// inbox then works without the index, but reads more.
+    /// Waits until an index is built. Returns `false` if it cannot be created, for example because the role lacks
+    /// the privilege. The inbox then works without the index, but reads more.
     pub(crate) async fn make_index(&self, build: &IndexBuild, index: &'static Index) -> ProjectionResult<bool> {
         let server = self.connections.server();
         let Some(built) = build.wait(&self.connections, index).await else {
@@ -279,7 +280,7 @@ impl Ask for Answer<'_> {
             .bind(after.map_or(Name(""), |after| Name(after.session_id.as_str())))
             .bind(after.map_or(-1, |after| i64::from(after.place)))
             .bind(limit)
-            // A plan from a time when the tables were small would be kept while they grow.
+            // Otherwise the connection would keep a plan that was made while the tables were small.
             .persistent(false)
             .fetch_all(connection)
             .await;

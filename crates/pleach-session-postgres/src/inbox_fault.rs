@@ -1,4 +1,4 @@
-//! The meaning of failed statements on the projection.
+//! Classifying failed statements on the projection.
 
 use pleach_session::{ProjectionError, ProjectionResult};
 

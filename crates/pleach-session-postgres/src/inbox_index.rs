@@ -16,7 +16,7 @@ use crate::lent::Lent;
 /// How long to wait before checking again whether another process has built the index.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// How often to look for a lock that may be in another of a pooler's sessions.
+/// How often to try to release the lock, which through a pooler may belong to another session.
 const UNLOCKS: usize = 16;
 
 /// A build in progress.
@@ -78,15 +78,15 @@ async fn build(connections: &Connections, index: &'static Index) -> sqlx::Result
     }
 }
 
-/// Builds the index. Statements that wait hold no snapshot, because the build would wait for it. `has_lock` is set once
-/// the lock is held.
+/// Builds the index. A statement that waits must hold no snapshot, because a build waits until older snapshots are
+/// gone. `has_lock` is set once the lock is held.
 async fn build_with(connection: &mut Lent, index: &'static Index, has_lock: &mut bool) -> sqlx::Result<()> {
     loop {
         if find(&mut *connection, index).await? == Some(true) {
             return Ok(());
         }
         if begins(&mut *connection, has_lock).await? {
-            // Now that no other process is building, check again: the index may have been completed meanwhile.
+            // Now that no other process is building, check again: the index may have been completed in the meantime.
             if find(&mut *connection, index).await? == Some(true) {
                 return Ok(());
             }
@@ -100,8 +100,9 @@ async fn build_with(connection: &mut Lent, index: &'static Index, has_lock: &mut
     }
 }
 
-/// Returns `true` if no other process is building. If the connection has a session of its own, the session holds a lock
-/// from now on. Through a pooler no lock lasts as long, and two builds that begin at the same time meet in [`make`].
+/// Returns `true` if no other process is building. If the connection has a session of its own, the session holds a
+/// lock from now on. Through a pooler no lock lasts that long, so two builds may begin at the same time; [`make`]
+/// handles that.
 async fn begins(connection: &mut Lent, has_lock: &mut bool) -> sqlx::Result<bool> {
     if connection.is_pooled() {
         return sqlx::query(sql::IS_BUILT)
@@ -150,8 +151,8 @@ async fn make(connection: &mut Lent, index: &'static Index) -> sqlx::Result<bool
     Ok(true)
 }
 
-/// Returns `true` if another process was creating the same index: there was a deadlock, or an object already exists,
-/// has changed, or is gone before its comment.
+/// Returns `true` if another process was creating the same index. Signs of this are a deadlock, or an object that
+/// already exists, has changed, or is gone before its comment.
 fn is_race(error: &sqlx::Error, is_comment: bool) -> bool {
     let code = error.as_database_error().and_then(|error| error.code());
     code.is_some_and(|code| match &*code {

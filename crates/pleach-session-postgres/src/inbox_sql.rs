@@ -4,8 +4,8 @@ use std::sync::LazyLock;
 
 use pleach_session::PROJECTION;
 
-/// Fills in the version in the names, and the conditions for the events that may concern questions (those that ask,
-/// answer, abort or rewind) and for those that ask with a deadline.
+/// Fills in the version in the names, and the conditions for two kinds of events: those that may concern questions
+/// (they ask, answer, abort or rewind), and those that ask with a deadline.
 fn filled(text: &str) -> String {
     text.replace("{concerns}", include_str!("../schema/inbox/concerns.sql"))
         .replace("{has_deadline}", include_str!("../schema/inbox/has_deadline.sql").trim_end())
@@ -103,8 +103,8 @@ pub(crate) const IS_BUILT: &str =
 /// Selects the schema of the events.
 pub(crate) const SCHEMA: &str = "SELECT quote_ident(nspname) AS name FROM pg_class JOIN pg_namespace n ON n.oid = relnamespace \
      WHERE pg_class.oid = to_regclass('events')";
-/// Returns the text that selects sessions whose projection is out of date: of one user or of all, after a session or
-/// from the start.
+/// Returns the text that selects sessions whose projection is out of date. It selects the sessions of one user or of
+/// all, after a given session or from the start.
 pub(crate) fn stale(of_user: bool, is_behind: bool) -> &'static str {
     static TEXTS: LazyLock<[[String; 2]; 2]> = LazyLock::new(|| {
         let text = filled(include_str!("../schema/inbox/stale.sql"));
@@ -118,8 +118,8 @@ pub(crate) fn stale(of_user: bool, is_behind: bool) -> &'static str {
 pub(crate) fn answer(of_user: bool, of_assignee: bool) -> &'static str {
     static TEXTS: LazyLock<[[String; 2]; 2]> = LazyLock::new(|| {
         let text = filled(include_str!("../schema/inbox/answer.sql"));
-        // The index contains only the beginning of a text, because the length of index entries is limited and the
-        // length of role names is not.
+        // The index contains only the beginning of an assignee's name, because the length of index entries is
+        // limited and the length of names is not.
         let assignees = ["$3::text IS NULL", "left(assignee, 128) = left($3, 128) AND assignee = $3"];
         let of = |user: &str| assignees.map(|wanted| text.replace("{user}", user).replace("{assignee}", wanted));
         ["$2::text IS NULL", "user_id = $2"].map(of)

@@ -28,8 +28,8 @@ pub(crate) struct InboxState {
 
 /// Decides when the server counts the rows of the projection again.
 ///
-/// Before that, its planner thinks that a new table is small, and may read the questions of the whole app for each
-/// session that is stored. The server's own count comes a minute later.
+/// Until the server counts the rows, its planner assumes that a new table is small, and may read the questions of
+/// the whole app for each session that is stored. The server's own count comes a minute later.
 #[derive(Debug, Default)]
 pub(crate) struct Statistics {
     /// The number of sessions that were stored.
@@ -37,7 +37,8 @@ pub(crate) struct Statistics {
 }
 
 impl Statistics {
-    /// Reading fewer rows takes no time, and statistics of a few rows mislead the planner.
+    /// The least number of stored sessions to count. Reading fewer rows is fast anyway, and statistics of a few rows
+    /// mislead the planner.
     const LEAST: u64 = 256;
 
     /// Adds to the number of stored sessions. Returns `true` if it is at least twice the number at the last count.

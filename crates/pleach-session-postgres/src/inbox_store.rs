@@ -24,9 +24,9 @@ type Names = (UserId, SessionId);
 
 impl Store {
     async fn store(&self, connection: &mut Lent) -> sqlx::Result<()> {
-        // A plan from a time when a table was small would read all of it, and would be kept while the table grows. So
-        // statements are planned for each batch. The check of a foreign key, whose plan is kept in any case, must use
-        // the index.
+        // A plan that was made while a table was small reads the whole table, and would still be used when the table
+        // has grown. So statements are planned for each batch. The plan for checking a foreign key is kept in any
+        // case, so it must use the index.
         connection.begin("SET LOCAL enable_seqscan = off").await?;
         let stored = self.store_sessions(connection).await?;
         let users: Vec<&str> = stored.iter().map(|(user, _)| user.as_str()).collect();

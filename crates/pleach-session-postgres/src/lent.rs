@@ -122,7 +122,7 @@ impl Lent {
             }
             let end = match &outcome {
                 Ok(()) => self.commit().await,
-                // There is no connection left to ask.
+                // The connection is gone, and the transaction with it.
                 Err(error) if Fault::of(error) == Fault::Lost => Ok(()),
                 // If this fails, the transaction is treated as open, and the connection is not used again.
                 Err(_) => self.roll_back().await.or(Ok(())),

@@ -1,11 +1,12 @@
 //! Sessions in a Postgres database, in the layout that google-adk's `DatabaseSessionService` reads and writes.
 //!
-//! An append is one statement: fence, merge of the three states, and event, in one transaction and one round trip. Any
-//! number of processes, including google-adk itself, may use the same database at the same time.
+//! An append is one statement, so one transaction and one round trip: it compares the revision, merges the three
+//! states and stores the event. Any number of processes, including google-adk itself, may use the same database at
+//! the same time.
 //!
-//! The layout changes values. States and events are `jsonb`, which keeps neither the order of keys nor the spelling of
-//! numbers (`1e300` is stored as an integer of 301 digits, `1.0` stays `1.0`). Times are whole microseconds of the
-//! years 1 to 9999.
+//! The layout changes some values. States and events are `jsonb`, which keeps neither the order of keys nor the
+//! spelling of numbers (`1e300` is stored as an integer of 301 digits, `1.0` stays `1.0`). Times are whole
+//! microseconds of the years 1 to 9999.
 //!
 //! Connections are encrypted with rustls according to the URL's `sslmode`. A server without TLS that requests the
 //! password in clear text does not get it.

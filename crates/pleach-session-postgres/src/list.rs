@@ -42,7 +42,7 @@ impl<'r> List<'r> {
         sqlx::query(sql::list_sessions(only_unsettled))
             .bind(Name(request.app_name.as_str()))
             .bind(request.user_id.as_ref().map(|user| Name(user.as_str())))
-            .bind(after.map(time_of))
+            .bind(after.map(cursor_time))
             .bind(after.map(|after| Name(after.user_id.as_str())))
             .bind(after.map(|after| Name(after.session_id.as_str())))
             .bind(limit)
@@ -84,8 +84,8 @@ impl Ask for ListUnsettled<'_> {
     type Answer = Option<ListSessionsResponse>;
 
     async fn ask(&self, connection: &mut Lent, _: bool) -> Result<Self::Answer, Trouble> {
-        // New tables have no statistics, and a nested loop could read all notes for each session. A plan from that time
-        // would be kept.
+        // New tables have no statistics, so a nested loop could read all notes for each session, and that plan would
+        // be kept.
         connection.begin("SET TRANSACTION READ ONLY; SET LOCAL enable_nestloop = off").await?;
         let query = self.list.query(true).bind(Name(self.program)).persistent(false);
         let found = query.fetch_all(&mut *connection).await;
@@ -135,8 +135,8 @@ impl List<'_> {
     }
 }
 
-/// Puts NaN at an end, like [`ListCursor::order`].
-fn time_of(place: &ListCursor) -> Time {
+/// Returns the column value of a position's time. NaN sorts as in [`ListCursor::order`].
+fn cursor_time(place: &ListCursor) -> Time {
     let time = place.update_time;
     Time(micros(if time.is_nan() { f64::INFINITY.copysign(time) } else { time }))
 }

@@ -82,8 +82,8 @@ async fn compare(first: (&mut PgConnection, Instant), second: (&mut PgConnection
     let mut asked = [Vec::new(), Vec::new()];
     let mut pairs = 0;
     loop {
-        // The connection that asks first changes from pair to pair. A pooler may lend its sessions in a fixed order, and
-        // with a fixed order of queries each connection might always get the same session.
+        // The connections take turns in asking first. A pooler may lend its sessions in a fixed order, and with a
+        // fixed order of queries each connection might always get the same session.
         for index in [pairs % 2, 1 - pairs % 2] {
             let (connection, start) = if index == 0 { (&mut *first.0, first.1) } else { (&mut *second.0, second.1) };
             asked[index].push(ask(connection, start).await?);

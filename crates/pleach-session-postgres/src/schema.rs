@@ -103,13 +103,13 @@ async fn detect(connection: &mut Lent) -> sqlx::Result<Found> {
         };
         let version: &str = version.try_get("value")?;
         if version != "1" {
-            return Ok(Found::Foreign(of_version(version)));
+            return Ok(Found::Foreign(reason_for_version(version)));
         }
     }
     by_shape(row, &lacking)
 }
 
-fn of_version(version: &str) -> String {
+fn reason_for_version(version: &str) -> String {
     if version == "0" {
         return OLD.to_owned();
     }

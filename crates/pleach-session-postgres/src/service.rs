@@ -39,9 +39,9 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Calls need a Tokio runtime with I/O and time enabled. Connections belong to the runtime that opened them, so use a
 /// service in only one runtime.
 ///
-/// Unlike google-adk's service, it detects *any* change since the session was loaded, even one with the same time. One
-/// gap remains between the two programs: google-adk does not change the session's row when it appends an event without
-/// state at exactly the session's time, so an append that waits for that transaction does not detect it.
+/// Unlike google-adk's service, it detects *any* change since the session was loaded, even one with the same time.
+/// One gap remains between the two programs: if google-adk appends an event without state at exactly the session's
+/// time, it does not change the session's row. An append that waits for that transaction does not detect it.
 ///
 /// # Example
 /// ```
@@ -80,9 +80,11 @@ impl PostgresSessionService {
     /// its password file.
     ///
     /// # Errors
-    /// `Unsupported` for a URL that cannot be used, and for a database in another layout (v0, newer, another
-    /// program's), which is not changed; `Unavailable` if the server cannot be reached or refuses the connection. No
-    /// error shows a password.
+    /// - `Unsupported` for a URL that cannot be used, and for a database in another layout (v0, newer, another
+    ///   program's). The database is not changed.
+    /// - `Unavailable` if the server cannot be reached or refuses the connection.
+    ///
+    /// No error shows a password.
     ///
     /// # Cancel safety
     /// When the future is dropped, the tables may have been created.
@@ -186,7 +188,7 @@ impl SessionService for PostgresSessionService {
 
     fn list_questions(&self, request: ListQuestions) -> BoxFuture<'_, SessionResult<ListQuestionsResponse>> {
         Box::pin(async move {
-            // Using the index of questions would mean writing it.
+            // Using the projection of open questions would mean writing it.
             if self.read_only { walk_questions(self, &request).await } else { list_projected(self, &request).await }
         })
     }

@@ -52,8 +52,8 @@ fn words(options: &str) -> Vec<String> {
     words
 }
 
-/// The statements at the start of each transaction in a session that is not our own. Until the transaction ends, they
-/// set what a session of our own has from its start.
+/// The statements at the start of each transaction in a session that a pooler lends. They apply the settings until
+/// the transaction ends; a session of our own has the settings from its start.
 #[derive(Clone, Debug)]
 pub(crate) struct Opening(Arc<str>);
 
@@ -61,7 +61,7 @@ impl Opening {
     pub(crate) fn new(settings: &Settings, read_only: bool) -> Self {
         let mut text = String::from("BEGIN;");
         for (name, value) in &settings.values {
-            // Writing to a text cannot fail.
+            // Writing to a string cannot fail.
             let _ = write!(text, " SELECT set_config({}, {}, true);", quoted(name), quoted(value));
         }
         if read_only {

@@ -1,5 +1,5 @@
-//! Notes of sessions that need nothing from a program, in a table of our own, which is created when the first note is
-//! written.
+//! Notes of sessions for which a program has nothing to do, in a table of our own. The table is created when the
+//! first note is written.
 
 use pleach_core::SessionHead;
 use pleach_session::{ProjectionError, ProjectionResult, SessionError, SessionResult};
@@ -26,7 +26,7 @@ impl PostgresSessionService {
         }
     }
 
-    /// Creates the table. Tries again while appends hold the table to which it refers.
+    /// Creates the table. Tries again while appends lock the table to which it refers.
     async fn make_notes(&self) -> SessionResult<()> {
         let mut retry = ConnectRetry::new(self.connections.acquire_timeout());
         loop {
@@ -80,7 +80,7 @@ impl NoteSettled {
 
     async fn note(&self, connection: &mut Lent) -> sqlx::Result<()> {
         let heads = || self.heads.iter();
-        // For the reason see `Store` of the inbox.
+        // For the reason, see `Store` in `inbox_store`.
         connection.begin("SET LOCAL enable_seqscan = off").await?;
         sqlx::query(sql::NOTE_SETTLED)
             .bind(heads().map(|head| head.key().app_name.as_str()).collect::<Vec<_>>())

@@ -36,7 +36,7 @@ pub(crate) const FIND_STORED: &str = "SELECT event_data AS data, invocation_id, 
 pub(crate) const REPLACE_EVENT: &str = "UPDATE events SET event_data = $5::text::jsonb \
      WHERE app_name = $1 AND user_id = $2 AND session_id = $3 AND id = $4";
 /// Rewrites the session's other rows in the transaction that replaces an event. The ages of rows show the order of
-/// appends. Now they are equal, so readers load the session again (see `load_since.sql`).
+/// appends. Rewriting makes the ages equal, so readers load the session again (see `load_since.sql`).
 pub(crate) const TOUCH_EVENTS: &str = "UPDATE events SET invocation_id = invocation_id \
      WHERE app_name = $1 AND user_id = $2 AND session_id = $3 AND id <> $4";
 /// Reads the states to which the operations of an append are applied.

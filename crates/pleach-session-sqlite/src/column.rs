@@ -1,4 +1,4 @@
-//! Reading columns whose type is the writer's choice.
+//! Reading columns in which each writer chooses the type of the value.
 
 use std::borrow::Cow;
 

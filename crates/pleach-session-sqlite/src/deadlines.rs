@@ -1,4 +1,4 @@
-//! Recently asked questions with a deadline, found without a table of pleach's own: by the row numbers of `events`.
+//! Finding recently asked questions with a deadline by the row numbers of `events`, without a table of pleach's own.
 //!
 //! SQLite numbers a new row after the highest existing number. So while the last row of the previous scan exists, every
 //! event appended later has a higher number. If that row was deleted, SQLite may have reused its number; then the scan
@@ -27,8 +27,8 @@ struct ScanPosition {
 }
 
 impl SqliteSessionService {
-    /// Returns the questions with a deadline that the app has asked since a place in the log, or without a place the
-    /// end of the log. Returns `None` if the log has changed at that place.
+    /// Returns the questions with a deadline that the app has asked since a position in the log. Without a position,
+    /// returns only the position of the log's end. Returns `None` if the log has changed at `since`.
     pub(crate) async fn deadlines_since(
         &self,
         app_name: &AppName,

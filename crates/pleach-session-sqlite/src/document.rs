@@ -118,8 +118,8 @@ pub(crate) fn lacks_columns(event: &Event) -> bool {
     event.id().is_empty() || event.timestamp() == 0.0
 }
 
-/// Reads an event from its row. If a document of the lite layout has no id or no time, google-adk invents a random id
-/// and the current time at each read; the columns provide the same values every time.
+/// Reads an event from its row. If a document of the lite layout has no id or no time, google-adk invents a random
+/// id and the current time at each read. Here the columns provide the same values every time.
 pub(crate) fn event_of_row(
     row: &SqliteRow,
     document: &str,

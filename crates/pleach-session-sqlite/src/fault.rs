@@ -71,7 +71,7 @@ impl fmt::Display for File {
     }
 }
 
-/// The meaning of a failed statement for the file, and for repeating the work.
+/// The kind of a statement's failure. It decides whether to repeat the work and whether to replace the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// Another connection holds the lock; nothing was written.

@@ -1,9 +1,9 @@
 //! The inbox: open questions, read from a projection that is brought up to date first.
 //!
-//! Appends do not update it. A listing searches the part of the log that no listing has searched yet for events that
-//! may concern questions, from any writer. If a session's number of such events differs from the number in the
-//! projection, the session is projected again, from these events alone. Everything is read in parallel with the writer,
-//! which stores the results in small portions.
+//! Appends do not update the projection. A listing searches the part of the log that no listing has searched yet. It
+//! searches for events, from any writer, that may concern questions. If a session's number of such events differs
+//! from the number in the projection, the session is projected again, from these events alone. Reads run in parallel
+//! with the writer, which stores the results in small portions.
 
 use std::sync::atomic::Ordering;
 
@@ -212,8 +212,8 @@ impl SqliteSessionService {
 #[derive(Default)]
 struct Found {
     events: Vec<EventRow>,
-    /// The event of the last row to search. If it is missing because it was deleted meanwhile, the end of the search
-    /// cannot be recorded.
+    /// The event of the last row to search. If it is missing because it was deleted in the meantime, the end of the
+    /// search cannot be recorded.
     last: Option<EventRow>,
 }
 

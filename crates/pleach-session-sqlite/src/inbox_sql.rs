@@ -6,10 +6,11 @@ use pleach_session::PROJECTION;
 
 use crate::layout::SqliteLayout;
 
-/// The condition for documents that may concern questions. The first pattern looks for parts of
-/// `long_running_tool_ids`, `adk_request_`, `function_response`, `INVOCATION_ABORTED` and `rewind_before_invocation_id`
-/// in one pass. Few other documents match it, so a plain event costs no more than this pass. The last pattern is the
-/// same without `function_response`, which matters only in an event of the user, in the spelling of either program.
+/// The condition for documents that may concern questions. The first pattern finds parts of `long_running_tool_ids`,
+/// `adk_request_`, `function_response`, `INVOCATION_ABORTED` and `rewind_before_invocation_id` in one pass. Few
+/// other documents match it, so a plain event costs no more than this pass. A `function_response` matters only in an
+/// event of the user. So the document must also name the author `user`, as pleach or google-adk writes it, or match
+/// the last pattern, which is the first one without `function_response`.
 const CONCERNS: &str = "(e.event_data GLOB '*_[rbA][euB][snqfO][pnuoR][oierT]*' \
      AND (e.event_data GLOB '*\"author\":\"user\"*' OR e.event_data GLOB '*\"author\": \"user\"*' \
      OR e.event_data GLOB '*_[rbA][euB][nqfO][nuoR][ierT]*'))";

@@ -7,6 +7,6 @@ use std::sync::atomic::AtomicBool;
 pub(crate) struct InboxState {
     /// Whether the tables exist.
     pub(crate) is_made: AtomicBool,
-    /// Whether a warning was logged that the inbox is not kept.
+    /// Whether a warning was logged that there is no projection.
     pub(crate) has_warned: AtomicBool,
 }

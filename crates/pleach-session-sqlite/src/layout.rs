@@ -34,7 +34,7 @@ impl SqliteLayout {
         }
     }
 
-    /// Returns a time in seconds, as a column stores it. Refuses a time that a column cannot hold.
+    /// Returns a time in seconds with the precision of a column. Fails if a column cannot hold the time.
     // S49
     pub(crate) fn time(self, key: &SessionKey, field: &str, time: f64) -> SessionResult<f64> {
         match self {

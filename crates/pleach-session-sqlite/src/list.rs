@@ -42,7 +42,8 @@ pub(crate) async fn sessions(reader: Reader<'_>, request: &ListSessions) -> Sess
     Ok(response)
 }
 
-/// Returns the positions of at least one session more than the page has, and of all sessions with odd times.
+/// Returns the positions of at least one session more than the page has. Also returns the positions of all sessions
+/// whose times are not of the layout's own kind.
 async fn places(reader: Reader<'_>, request: &ListSessions) -> SessionResult<Vec<Place>> {
     let rows = match place_rows(reader, request, request.unsettled_for.as_deref()).await {
         // Nothing has been noted in this file yet.

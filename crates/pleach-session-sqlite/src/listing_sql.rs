@@ -1,8 +1,8 @@
 //! The SQL texts of listings, and the indexes from which they read a page.
 //!
-//! In an index, times of one kind are in order. But a file may have other times: numbers in the v1 layout and texts in
-//! the lite layout, which google-adk's other service wrote, and values that are not times at all. An index of its own
-//! holds the sessions with such times. It is read whole for each page, and is empty in most files.
+//! An index orders only times of one kind. But a file may also have times of the other kind, which google-adk's
+//! other service wrote (numbers in the v1 layout, texts in the lite layout), and values that are not times at all. A
+//! separate index holds the sessions with such times. Each page reads it completely; in most files it is empty.
 // S32, S65
 
 use std::sync::Arc;
@@ -14,10 +14,11 @@ use crate::layout::{SqliteLayout, TimeColumn};
 use crate::session_time::SessionTime;
 use crate::time;
 
-/// Returns the condition that a time is written as the layout writes it, so that the order of the column is the order
-/// of the times. Every such time can be read.
+/// Returns the condition that a time has the form that the layout writes. All such times can be read, and the order
+/// of the column is their order.
 ///
-/// A text must have six digits after the second and be a day of the calendar. February 29 is left to the other index.
+/// A text must have six digits after the second and an existing date. Texts with February 29 do not match, so the
+/// other index holds them.
 fn own_kind(layout: SqliteLayout) -> &'static str {
     match layout {
         SqliteLayout::Lite => "typeof(update_time) IN ('real', 'integer')",
@@ -100,7 +101,7 @@ pub(crate) struct PlaceColumns<'a> {
 impl<'a> PlaceColumns<'a> {
     pub(crate) fn of(after: Option<&'a ListCursor>, layout: SqliteLayout) -> Self {
         let Some(after) = after else { return Self::before(layout.before_all()) };
-        // NaN is put at an end, as in `ListCursor::order`.
+        // NaN sorts like an infinity with its sign, as in `ListCursor::order`.
         let at = after.update_time;
         let at = if at.is_nan() { f64::INFINITY.copysign(at) } else { at };
         let (user, session) = (after.user_id.as_str(), after.session_id.as_str());

@@ -219,7 +219,7 @@ async fn load_rows(
     Ok(Read::Done(Some(loaded)))
 }
 
-/// Reads the row of a document that was left out; `None` if it has been deleted meanwhile.
+/// Reads the row of a document that was left out; `None` if it has been deleted in the meantime.
 async fn long_document(
     reader: Reader<'_>,
     connection: &mut SqliteConnection,
@@ -227,7 +227,7 @@ async fn long_document(
     row: &LongRow,
 ) -> SessionResult<Option<SqliteRow>> {
     let query = bind_key(sqlx::query(LONG_DOCUMENT), key).bind(row.number).bind(row.id.as_str());
-    // All rows are fetched, because the statement frees its copy at its end.
+    // Fetch all rows: SQLite frees its copy of the document only when the statement ends.
     let rows = query.fetch_all(connection).await.map_err(|error| reader.file.fault(error))?;
     Ok(rows.into_iter().next())
 }

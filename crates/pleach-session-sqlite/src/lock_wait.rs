@@ -7,8 +7,9 @@ use pleach_session::Backoff;
 const FIRST_PAUSE: Duration = Duration::from_micros(200);
 const LONGEST_PAUSE: Duration = Duration::from_millis(10);
 
-/// SQLite's own busy handler sleeps for up to 100 ms at a time, so a waiter that just missed the lock keeps missing it.
-/// Short random pauses reduce the longest wait of eight processes from 430 ms to 74 ms.
+/// Short random pauses while another process holds the lock. SQLite's own busy handler sleeps for up to 100 ms at a
+/// time, so a waiter that just missed the lock keeps missing it. With these pauses the longest wait of eight
+/// processes is 74 ms instead of 430 ms.
 #[derive(Debug)]
 pub(crate) struct LockWait(Backoff);
 

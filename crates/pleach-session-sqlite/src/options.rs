@@ -7,11 +7,11 @@ use crate::layout::SqliteLayout;
 /// The point at which a commit is reported as complete.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Synchronous {
-    /// When the disk has the data, so that a stored event survives a power cut.
+    /// The disk has the data, so a stored event survives a power cut.
     #[default]
     Full,
-    /// When the operating system has the data: a stored event survives the end of the process, but a power cut may lose
-    /// the newest events. Several times faster for a single writer.
+    /// The operating system has the data, so a stored event survives the end of the process. A power cut may lose
+    /// the newest events. Several times faster than `Full` for a single writer.
     Normal,
 }
 

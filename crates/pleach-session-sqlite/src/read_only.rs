@@ -25,7 +25,8 @@ use crate::{SqliteLayout, list, load};
 /// is open, so the folder must be writable. Otherwise read permission is enough. Every operation that would write fails
 /// as `ReadOnly`.
 ///
-/// Open questions are found by reading all sessions, because using their index would mean writing it.
+/// Open questions are found by reading all sessions, because bringing the projection of questions up to date would
+/// write to the file.
 #[derive(Clone)]
 pub struct ReadOnlySqliteSessionService {
     file: File,
@@ -37,9 +38,10 @@ impl ReadOnlySqliteSessionService {
     /// Opens a file. Of `options`, only the busy timeout and the number of connections apply.
     ///
     /// # Errors
-    /// `Unsupported` for a file whose tables are missing or have another layout, `Corrupt` for a file that is damaged
-    /// or not a database, `Locked` if other processes hold it beyond the busy timeout, `Unavailable` if it cannot be
-    /// opened.
+    /// - `Unsupported` for a file whose tables are missing or have another layout.
+    /// - `Corrupt` for a file that is damaged or not a database.
+    /// - `Locked` if other processes hold the file beyond the busy timeout.
+    /// - `Unavailable` if the file cannot be opened.
     ///
     /// # Cancel safety
     /// Opening changes nothing.

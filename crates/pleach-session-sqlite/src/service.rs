@@ -1,4 +1,4 @@
-//! The service: a thin index over the writer and the reads.
+//! The service, which forwards each operation to the writer or to a read connection.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -81,10 +81,13 @@ impl SqliteSessionService {
     /// Opens a file and switches it to WAL. The file and its tables are created if they are missing.
     ///
     /// # Errors
-    /// `Unsupported` for a file whose tables have another layout (v0, a newer one, another program's) and for SQLite's
-    /// in-memory names, `Corrupt` for a file that is damaged or not a database, `Locked` if other processes hold it
-    /// beyond the busy timeout, `Unavailable` if it cannot be opened or written. Each error names the file. A refused
-    /// file is not changed.
+    /// - `Unsupported` for a file whose tables have another layout (v0, a newer one, another program's), and for
+    ///   SQLite's in-memory names.
+    /// - `Corrupt` for a file that is damaged or not a database.
+    /// - `Locked` if other processes hold the file beyond the busy timeout.
+    /// - `Unavailable` if the file cannot be opened or written.
+    ///
+    /// Each error names the file. A refused file is not changed.
     ///
     /// # Cancel safety
     /// When the future is dropped, the file and its tables may have been created.

@@ -17,11 +17,11 @@ pub(crate) struct SessionTime<'s> {
 }
 
 impl SqliteLayout {
-    /// Returns an expression: `select` over the events `t` of the given microsecond; `tail` may restrict and order
-    /// them.
+    /// Returns an expression that applies `select` to the events `t` of the given microsecond; `tail` may restrict
+    /// and order them.
     pub(crate) fn events_at(self, select: &str, time: SessionTime<'_>, tail: &str) -> String {
         let SessionTime { key, at } = time;
-        let own = of_session("t", key);
+        let own = is_of_session("t", key);
         let quick = self.quick("t.timestamp", at);
         let thorough = same("t.timestamp", at);
         let mixed = self.is_mixed(time);
@@ -31,10 +31,10 @@ impl SqliteLayout {
         )
     }
 
-    /// Returns an expression: the ties of a revision at the time of the session row, including [`CLAIMED`] for a
+    /// Returns an expression for the ties of a revision at the time of the session row, including [`CLAIMED`] for a
     /// claimed session.
     pub(crate) fn ties(self, time: SessionTime<'_>) -> String {
-        let own = of_session("t", time.key);
+        let own = is_of_session("t", time.key);
         let events = self.events_at("count(*)", time, "");
         format!(
             "coalesce(nullif({events}, 0), \
@@ -42,10 +42,10 @@ impl SqliteLayout {
         )
     }
 
-    /// Returns a condition: the time or an event of the session is of the other kind.
+    /// Returns the condition that the time or an event of the session is of the other kind.
     pub(crate) fn is_mixed(self, time: SessionTime<'_>) -> String {
         let SessionTime { key, at } = time;
-        let own = of_session("o", key);
+        let own = is_of_session("o", key);
         // Every number sorts before the empty text.
         let (kind, range) = match self {
             Self::Lite => ("text", ">= ''"),
@@ -64,16 +64,16 @@ impl SqliteLayout {
     }
 }
 
-fn of_session(table: &str, [app, user, session]: [&str; 3]) -> String {
+fn is_of_session(table: &str, [app, user, session]: [&str; 3]) -> String {
     format!("{table}.app_name = {app} AND {table}.user_id = {user} AND {table}.session_id = {session}")
 }
 
-/// Returns a condition: two times of any kind are in the same microsecond.
+/// Returns the condition that two times of any kind are in the same microsecond.
 pub(crate) fn same(a: &str, b: &str) -> String {
     format!("{} = {}", micros(a), micros(b))
 }
 
-/// Returns an expression: the microseconds since the epoch of a number, or of a text as google-adk writes it.
+/// Returns an expression for the microseconds since the epoch of a number, or of a text as google-adk writes it.
 pub(crate) fn micros(time: &str) -> String {
     format!(
         "CASE typeof({time}) WHEN 'text' \

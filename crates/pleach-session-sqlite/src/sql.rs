@@ -64,8 +64,8 @@ pub(crate) struct Sql {
     /// The same read inside the append's transaction.
     pub(crate) batch_read: Arc<str>,
     pub(crate) find_event: Arc<str>,
-    /// Selects the time of the event `?4` and the number of events up to it with that time, which form the revision
-    /// right after it.
+    /// Selects the revision right after the event `?4`: the event's time, and the number of events up to it with
+    /// that time.
     pub(crate) find_behind: Arc<str>,
     pub(crate) count_at: Arc<str>,
     pub(crate) claim: Arc<str>,

@@ -6,7 +6,7 @@ use pleach_core::{IdGen as _, RandomIds};
 
 /// Random, growing pauses between attempts, with a limit on their sum.
 ///
-/// For backends that retry while a shared resource is busy. The backend does the sleeping.
+/// Backends use them to retry while a shared resource is busy. The backend itself sleeps.
 #[derive(Debug)]
 pub struct Backoff {
     left: Duration,

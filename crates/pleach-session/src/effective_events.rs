@@ -29,8 +29,8 @@ fn newest_with_rewinds(events: &[Arc<Event>]) -> impl Iterator<Item = &Arc<Event
         end = end.checked_sub(1)?;
         let event = &events[end];
         if let Some(target) = rewind_target(event) {
-            // A rewind to an absent or later place undoes nothing. The event may be missing if only a part of the
-            // session was read.
+            // A rewind to a missing or later event undoes nothing. An event may be missing because only a part of
+            // the session was read.
             let named = rewind_before_event(event).and_then(|first| {
                 places.get_or_insert_with(|| places_by_id(events)).get(&EventId::from(first)).copied()
             });

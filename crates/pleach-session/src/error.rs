@@ -34,12 +34,12 @@ pub enum SessionError {
         /// The id that both events have.
         event: EventId,
     },
-    /// A value that no backend may store, such as a text with U+0000.
+    /// A value that no backend may store, such as a string with U+0000.
     // S47
     Unstorable {
         /// The session.
         key: SessionKey,
-        /// The place of the value, such as `actions.state_delta.note`.
+        /// The path of the value, such as `actions.state_delta.note`.
         field: String,
         /// The reason why the value is refused.
         reason: &'static str,
@@ -103,14 +103,14 @@ pub enum SessionError {
     },
 }
 
-/// The place of a value whose payload is missing or damaged.
+/// A value whose payload is missing or damaged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostPayload {
     /// The session.
     pub key: SessionKey,
     /// The event.
     pub event: EventId,
-    /// The place of the value in the event, such as `output` or `content.parts[0].text`.
+    /// The path of the value in the event, such as `output` or `content.parts[0].text`.
     pub place: String,
     /// The name of the artifact that should hold the payload.
     pub artifact: String,
@@ -211,8 +211,8 @@ impl SessionError {
         }
     }
 
-    /// Returns `true` if the fault is in the stored data of one session and not in the storage, so that other sessions
-    /// can be used.
+    /// Returns `true` if the stored data of one session is at fault, not the storage. Other sessions can then be
+    /// used.
     pub fn is_of_one_session(&self) -> bool {
         matches!(self, Self::Corrupt { .. } | Self::PayloadLost(_))
     }

@@ -8,7 +8,7 @@ use pleach_core::{
 
 use crate::{GetSessionConfig, Redaction, SessionError, SessionResult, SessionService, Since};
 
-/// Operations on a whole [`Session`] object, in addition to the trait's own.
+/// Operations on a whole [`Session`] object, available for every [`SessionService`].
 pub trait SessionServiceExt: SessionService {
     /// Stores `event` and applies it to `session`. ADK: `BaseSessionService.append_event`.
     ///
@@ -35,7 +35,7 @@ pub trait SessionServiceExt: SessionService {
                 event.set_id(EventId::from(RandomIds.uuid()));
             }
             bound_event(&mut event).map_err(|fault| SessionError::unstorable(session.key(), fault))?;
-            let temp = temp_of(&mut event, session)?;
+            let temp = take_temp_values(&mut event, session)?;
             let loaded = session.revision();
             let stored = self.append(&mut session.head, Arc::new(event)).await?;
             apply(&mut session.state, &temp);
@@ -152,7 +152,7 @@ const REDACTIONS: usize = 8;
 
 impl<S: SessionService + ?Sized> SessionServiceExt for S {}
 
-fn temp_of(event: &mut Event, session: &Session) -> SessionResult<Map> {
+fn take_temp_values(event: &mut Event, session: &Session) -> SessionResult<Map> {
     // `state_delta_mut` would allocate a map for the many events that have no delta.
     if event.actions().state_delta().is_empty() && event.actions().state_ops().is_empty() {
         return Ok(Map::new());

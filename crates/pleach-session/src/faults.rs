@@ -29,8 +29,9 @@ fn is_new(fault: String) -> bool {
     reported.len() < MOST && reported.insert(fault)
 }
 
-/// Warns that a session is left out of something because its stored data cannot be read. Each process logs one warning
-/// for each session and error, however often the session is listed. Other sessions are not affected.
+/// Logs a warning that a session is left out, for example from a listing, because its stored data cannot be read.
+/// Each process logs one warning for each session and error, however often the session is listed. Other sessions are
+/// not affected.
 pub fn report_fault(session: &SessionKey, error: &SessionError) {
     if is_new(format!("{session}: {error}")) {
         tracing::warn!(%session, %error, "a session is left out: its stored data cannot be read");

@@ -1,6 +1,6 @@
 //! [`forward_session_service`](crate::forward_session_service): methods of a session service that wraps another one.
 
-/// The types in the signatures of [`SessionService`](crate::SessionService), by which the macro names them.
+/// The types in the signatures of [`SessionService`](crate::SessionService), re-exported for the macro.
 #[doc(hidden)]
 pub mod types {
     pub use std::sync::Arc;
@@ -12,9 +12,10 @@ pub mod types {
 
 /// Implements methods of [`SessionService`](crate::SessionService) by calling them on another session service.
 ///
-/// A service that wraps another one lists the methods that it does not change. The first argument names `self` and says where
-/// the wrapped service is. A method that is neither listed nor written has its default implementation, which does less than
-/// most services: list all methods of the trait that your service does not write itself.
+/// A service that wraps another one lists the methods that it does not change. The first argument names `self` and
+/// the expression for the wrapped service. A method that is neither listed nor written has its default
+/// implementation, which does less than most services do. So list every method of the trait that your service does
+/// not write itself.
 ///
 /// # Example
 /// ```

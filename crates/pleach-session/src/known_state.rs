@@ -7,8 +7,8 @@ use pleach_core::{Event, EventId, Map, Scope, Session, SessionHead};
 
 use crate::{REDACTIONS, SessionResult, SessionService, is_state_redacted};
 
-/// Values of a session's own state whose events were redacted. The state still has them, because nothing has set their
-/// keys since.
+/// Values that a session's own state still has, although the events that set them were redacted. Nothing has set
+/// their keys since.
 ///
 /// A copy that only appended the events would set such keys to `"[redacted]"`.
 #[derive(Clone, Debug, Default)]

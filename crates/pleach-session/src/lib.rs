@@ -1,9 +1,13 @@
 //! The session service contract: one trait, its requests and errors, and the rules every backend shares.
 //!
-//! A session service is the only durable record of a run: history, state and their order. This crate defines the contract
-//! ([`SessionService`]), the steps of an append that must not differ between backends ([`prepare`], [`raw_state`]), and the
-//! pure rules about a log: which events are effective after rewinds ([`effective_events`]) and which questions are open
-//! ([`open_questions`]). It contains no storage.
+//! A session service is the only durable record of a run: history, state and their order. This crate has three
+//! parts:
+//! - the contract ([`SessionService`]),
+//! - the steps of an append that must not differ between backends ([`prepare`], [`raw_state`]),
+//! - the pure rules about a log: which events are effective after rewinds ([`effective_events`]), and which
+//!   questions are open ([`open_questions`]).
+//!
+//! It contains no storage.
 
 mod backoff;
 mod effective_events;

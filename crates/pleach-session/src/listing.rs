@@ -1,4 +1,5 @@
-//! Adding sessions to a listing, each one independently: shared by backends that store states as texts.
+//! Adding sessions to a listing, each independently of the others. Backends that store states as text share this
+//! code.
 
 use std::sync::Arc;
 
@@ -25,8 +26,8 @@ pub struct Listed {
 }
 
 impl Listed {
-    /// Adds the session to a listing with everything that can be read of it and of the states of its app and user. If
-    /// the session cannot be loaded, its fault is added as well.
+    /// Adds the session to a listing, with all values that can be read from it and from the states of its app and
+    /// user. If the session cannot be loaded, its fault is added as well.
     pub fn add_to(self, response: &mut ListSessionsResponse, app: &SharedState, user: &SharedState) {
         let Listed { key, head, time_if_unreadable, state } = self;
         let (state, head) = (state.map_err(Arc::new), head.map_err(Arc::new));

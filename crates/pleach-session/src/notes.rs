@@ -9,26 +9,26 @@ pub use pleach_core::engine_notes::{
     REPORTED_ERROR, TASK_RESPONSE, TRIED_AGAIN, engine_note, is_engine_note,
 };
 
-/// On the events of a copied session: the session that was copied. `{"pleach_forked_from": "<session id>"}`.
+/// Names the session that was copied, on each event of the copy: `{"pleach_forked_from": "<session id>"}`.
 pub const FORKED_FROM: &str = "pleach_forked_from";
 
-/// The event belongs to a resume that continues a copied session: `{"pleach_fork_continued": true}`.
+/// Marks an event of a resume that continues a copied session: `{"pleach_fork_continued": true}`.
 pub const FORK_CONTINUED: &str = "pleach_fork_continued";
 
-/// The event answers a question whose deadline has passed; no person answered: `{"pleach_by_deadline": true}`.
+/// Marks the answer that a question got at its deadline, without a person: `{"pleach_by_deadline": true}`.
 pub const BY_DEADLINE: &str = "pleach_by_deadline";
 
 /// The text that replaces a removed value.
 pub const REDACTED: &str = "[redacted]";
 
-/// The first event that a rewind to before a node run undoes: `{"pleach_rewind_before_event": "<id>"}`.
+/// Names the first event that a rewind to before a node run undoes: `{"pleach_rewind_before_event": "<id>"}`.
 pub const REWIND_BEFORE_EVENT: &str = "pleach_rewind_before_event";
 
-/// The redactions of the event: `{"pleach_redactions": [{"paths": [...], "reason": "...", "at": ...}]}`. `"state"`
-/// lists the keys of the state delta whose values were changed by the redaction.
+/// Lists the redactions of the event: `{"pleach_redactions": [{"paths": [...], "reason": "...", "at": ...}]}`.
+/// `"state"` lists the keys of the state delta whose values the redaction changed.
 pub const REDACTIONS: &str = "pleach_redactions";
 
-/// The values of the event that are kept as artifacts: `{"pleach_payloads": {"taken": [...]}}`.
+/// Lists the values of the event that are kept as artifacts: `{"pleach_payloads": {"taken": [...]}}`.
 pub const PAYLOADS: &str = "pleach_payloads";
 
 /// The name of the step that takes a signal. Its output is `{"event": "<the event that keeps the signal>", "name": "paid", "payload": …}`.

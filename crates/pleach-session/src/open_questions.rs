@@ -17,9 +17,10 @@ pub const ABORTED: &str = "INVOCATION_ABORTED";
 ///
 /// Only events that are effective after rewinds are read. A question is identified by its invocation and its id. If
 /// several runs of one invocation ask under the same id, only the last question is listed, because an answer reaches
-/// that one; the others follow once it is answered. A question is closed by a user's answer that fits it, by an answer
-/// that fits one of its alternatives ([`Question::select`]), or by the abort of its invocation. The result of a
-/// long-running tool does not close it.
+/// that one. The others are listed once it is answered.
+///
+/// Three things close a question: a user's answer that fits it, an answer that fits one of its alternatives
+/// ([`Question::select`]), and the abort of its invocation. The result of a long-running tool does not close it.
 // R901, R905, R907, R909, R128, R1130, R1141
 #[must_use]
 pub fn open_questions(events: &[Arc<Event>]) -> Vec<Question> {
@@ -57,7 +58,7 @@ struct QuestionTracker {
     asked: Vec<Option<Question>>,
     /// The questions of each invocation, by id. An entry stays after its questions are closed.
     invocations: HashMap<InvocationId, HashMap<String, QuestionsOfId>>,
-    /// For every question id: the invocations with open questions, by the places of their last questions.
+    /// The invocations with open questions, by question id and then by the place of the last question.
     waiting: HashMap<String, BTreeMap<usize, InvocationId>>,
     /// The places of the questions of each select.
     selects: HashMap<(InvocationId, NodePath, String), Vec<usize>>,
@@ -69,8 +70,8 @@ struct QuestionsOfId {
     /// The places of the open questions.
     open: BTreeSet<usize>,
     /// The place of each run's open question.
-    of_runs: HashMap<NodePath, usize>,
-    /// The place of the last question asked: the place at which the invocation waits.
+    by_run: HashMap<NodePath, usize>,
+    /// The place of the last question asked, under which the invocation waits.
     last: Option<usize>,
 }
 
@@ -91,7 +92,7 @@ impl QuestionTracker {
         let ids = self.invocations.entry(question.invocation_id.clone()).or_default();
         let asked = ids.entry(question.id.clone()).or_default();
         // A run that asks again replaces its own question.
-        if let Some(again) = asked.of_runs.insert(question.node_path.clone(), place) {
+        if let Some(again) = asked.by_run.insert(question.node_path.clone(), place) {
             asked.open.remove(&again);
             self.asked[again] = None;
         }
@@ -100,7 +101,7 @@ impl QuestionTracker {
             waiting.remove(&last);
         }
         waiting.insert(place, question.invocation_id.clone());
-        if let Some(select) = select_of(&question) {
+        if let Some(select) = select_key(&question) {
             self.selects.entry(select).or_default().push(place);
         }
         self.asked.push(Some(question));
@@ -111,7 +112,7 @@ impl QuestionTracker {
         let ids = self.invocations.get_mut(&question.invocation_id);
         let Some(asked) = ids.and_then(|ids| ids.get_mut(&question.id)) else { return };
         asked.open.remove(&place);
-        asked.of_runs.remove(&question.node_path);
+        asked.by_run.remove(&question.node_path);
         if asked.open.is_empty()
             && let (Some(waiting), Some(last)) = (self.waiting.get_mut(&question.id), asked.last)
         {
@@ -121,7 +122,7 @@ impl QuestionTracker {
 
     /// Closes an answered question and its alternatives.
     fn close_answered(&mut self, place: usize) {
-        let select = self.asked[place].as_ref().and_then(select_of);
+        let select = self.asked[place].as_ref().and_then(select_key);
         self.close(place);
         let others = select.and_then(|select| self.selects.remove(&select)).unwrap_or_default();
         others.into_iter().for_each(|place| self.close(place));
@@ -136,7 +137,7 @@ impl QuestionTracker {
     fn take_answers(&mut self, event: &Event) {
         for response in event.function_responses() {
             let Some(id) = response.id.as_deref() else { continue };
-            let answered = self.place_of(event.invocation_id(), id);
+            let answered = self.answered_place(event.invocation_id(), id);
             if let Some(question) = answered.and_then(|place| self.asked[place].as_ref()) {
                 // Another writer may have stored an answer that does not fit. It leaves the question open.
                 if check_stored_answer(question.response_schema.as_ref(), response).is_ok() {
@@ -146,7 +147,7 @@ impl QuestionTracker {
                 // If a branch is named after a question, an answer to a call on that branch answers the question
                 // (R1003).
                 for run_id in event.branch().into_iter().flat_map(|branch| branch.run_ids()) {
-                    let place = self.place_of(event.invocation_id(), run_id);
+                    let place = self.answered_place(event.invocation_id(), run_id);
                     place.into_iter().for_each(|place| self.close_answered(place));
                 }
             }
@@ -156,7 +157,7 @@ impl QuestionTracker {
     /// Returns the place of the question that an answer to `id` closes. If the answer's own invocation has asked under
     /// the id, it is the last open question of that invocation. Otherwise it is the question of the last invocation
     /// that waits under the id, because classic agents answer in an invocation of their own.
-    fn place_of(&self, invocation: &InvocationId, id: &str) -> Option<usize> {
+    fn answered_place(&self, invocation: &InvocationId, id: &str) -> Option<usize> {
         let of = |asker: &InvocationId| self.invocations.get(asker)?.get(id);
         let waiting = || of(self.waiting.get(id)?.last_key_value()?.1);
         of(invocation).or_else(waiting)?.open.last().copied()
@@ -171,7 +172,7 @@ impl QuestionTracker {
 }
 
 /// The properties that all questions of a select share.
-fn select_of(question: &Question) -> Option<(InvocationId, NodePath, String)> {
+fn select_key(question: &Question) -> Option<(InvocationId, NodePath, String)> {
     let select = question.select.clone()?;
     Some((question.invocation_id.clone(), question.node_path.clone(), select))
 }

@@ -92,7 +92,8 @@ pub fn resolve_ops(
     Ok(Arc::new(resolved))
 }
 
-/// The states that an event's operations are applied to, as JSON texts of objects; absent states are empty.
+/// The states that an event's operations are applied to, each as the JSON text of an object. `None` is an empty
+/// state.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct StateTexts<'a> {
     /// The session's own state.
@@ -215,7 +216,7 @@ pub fn check_new_session(key: &SessionKey, create_time: f64, state: Map) -> Sess
     }
 }
 
-/// Returns the JSON text of an event that [`event_to_store`] has checked. For backends that store text.
+/// Returns the JSON text of an event that [`event_to_store`] has checked. Backends that store text use it.
 ///
 /// # Errors
 /// `Unstorable` if the event has no JSON form.
@@ -295,7 +296,7 @@ pub fn calendar_time(key: &SessionKey, field: &str, seconds: f64) -> SessionResu
 pub const CLAIMED: u32 = 1 << 31;
 
 /// Returns the update time of a session that is claimed at `time`, in seconds since the epoch. It is later than the
-/// last update, which is the update time of `head` if its fence holds.
+/// update time of `head`, which is that of the session if the fence holds.
 pub fn claim_time(head: &SessionHead, time: f64) -> f64 {
     seconds(micros(time)).max(next_time(head.last_update_time()))
 }

@@ -33,8 +33,8 @@ pub enum RedactionFault {
     Fixed,
     /// Values of the event are kept as payloads, which are redacted through the service that keeps them.
     Payloads,
-    /// Another question would be open, or another answer would apply. An answer that no longer fits its schema does not
-    /// close its question; an answer may also grant or refuse a permission.
+    /// The redaction would change which questions are open or which answers apply. For example, an answer that no
+    /// longer fits its schema would not close its question, or would no longer grant a permission.
     ChangesQuestions,
     /// A run that has not ended still reads the value: the arguments of a call without a response, or code that was not executed.
     StillRead,

@@ -200,6 +200,7 @@ pub struct ListSessionsResponse {
     pub sessions: Vec<Session>,
     /// The start of the next page; `None` on the last page, and if the limit is zero.
     pub next: Option<ListCursor>,
-    /// Why some of these sessions cannot be loaded. Single keys that cannot be read are in [`Session::unreadable`].
+    /// The reasons why some of these sessions cannot be loaded. Single keys that cannot be read are in
+    /// [`Session::unreadable`].
     pub faults: Vec<SessionFault>,
 }

@@ -43,8 +43,8 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     /// A state value that cannot be read is left out, and its key is in [`Session::unreadable`].
     ///
     /// # Errors
-    /// `Corrupt` if an event, the update time or a whole state cannot be read. The error names the session, and the
-    /// event.
+    /// `Corrupt` if an event, the update time or a whole state cannot be read. The error names the session and, if
+    /// one is at fault, the event.
     // S31
     fn get_session<'a>(
         &'a self,
@@ -62,11 +62,12 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     /// `Corrupt` if the stored data cannot be read.
     fn events_since<'a>(&'a self, head: &'a SessionHead) -> BoxFuture<'a, SessionResult<Option<Since>>>;
 
-    /// Returns the head of a reader who has seen a session up to an event, in the order of appends. With this head,
+    /// Returns the head of a reader that has seen a session up to `event`, in the order of appends. With this head,
     /// [`events_since`](Self::events_since) returns the events that were appended after `event`.
     ///
-    /// `None` if there is no such event, or if [`get_session`](Self::get_session) returns events in the order of
-    /// appends. A database returns them in the order of their times, which may differ.
+    /// Returns `None` if there is no such event. Services whose [`get_session`](Self::get_session) returns events in
+    /// the order of appends return `None` as well. A database returns them in the order of their times, which may
+    /// differ.
     ///
     /// # Errors
     /// Only storage failures.
@@ -81,7 +82,7 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
 
     /// Returns the names of the apps that have sessions, in byte order.
     ///
-    /// The default implementation cannot list them. ADK has no such call.
+    /// The default implementation fails, because it cannot list them. ADK has no such call.
     ///
     /// # Errors
     /// `Unsupported` if the service cannot list apps.
@@ -94,9 +95,9 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     /// Lists sessions without events, oldest update first. They have their merged state unless the request leaves it
     /// out.
     ///
-    /// Each session is judged by itself. If the state or the update time of a session cannot be read, the session is
-    /// listed with everything that can be read, and its fault is in [`faults`](ListSessionsResponse::faults). Without a
-    /// readable time, the beginning of the epoch is used.
+    /// Each session is read independently of the others. If its state or update time cannot be read, the session is
+    /// listed with everything that can be read. Its fault is in [`faults`](ListSessionsResponse::faults). An update
+    /// time that cannot be read is listed as 0.
     ///
     /// # Errors
     /// Only storage failures.
@@ -118,17 +119,18 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         Box::pin(async move { walk_questions(self, &request).await })
     }
 
-    /// Returns the questions with a deadline that the app's sessions have asked since a place in the log, and the place
-    /// up to which the service has looked. Without `since` the call is made for its place; some of the newest questions
-    /// may come with it. Each question is returned at least once, even if it has been answered meanwhile.
+    /// Returns the questions with a deadline that the app's sessions have asked since a place in the log. Also
+    /// returns the place up to which the service has searched. A call without `since` is made to get a place; it may
+    /// also return some of the newest questions. Each question is returned at least once, even if it has since been
+    /// answered.
     ///
     /// A process that answers questions at their deadlines calls this every second, and
     /// [`list_questions`](Self::list_questions) now and then. The cost depends on what was appended since the last call
     /// or in the last minute, not on the number of sessions or questions. The call writes nothing. `now` is the
     /// caller's clock, in seconds since the epoch.
     ///
-    /// Returns `None` if the service cannot tell; the caller then lists all questions. The default implementation
-    /// always returns `None`.
+    /// Returns `None` if the service cannot find these questions; the caller then lists all questions. The default
+    /// implementation always returns `None`.
     ///
     /// # Errors
     /// `Corrupt` if the stored data cannot be read.
@@ -196,7 +198,7 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
     /// `time` is the caller's clock, in seconds since the epoch. If it is not later than the last update, or if an
     /// event has that time, the update time becomes the next free microsecond.
     ///
-    /// The default implementation only compares, so several claims of one head succeed and the first append decides.
+    /// The default implementation only compares, so several claims of one head succeed, and the first append wins.
     ///
     /// # Errors
     /// `NotFound` for a deleted session; `Stale` if the session was changed or claimed since `head` was made. This
@@ -251,15 +253,15 @@ pub trait SessionService: fmt::Debug + Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    /// Replaces the stored event that has the id of `event`, under the fence of `head`, and updates `head`. The two may
-    /// differ only as a redaction makes them differ ([`Redaction`](crate::Redaction),
+    /// Replaces the stored event that has the id of `event`, under the fence of `head`, and updates `head`. The two
+    /// events may differ only in what a redaction may change ([`Redaction`](crate::Redaction),
     /// [`check_redacted`](crate::check_redacted)). Older heads become stale, as after a [`claim`](Self::claim),
     /// including the head of a run in progress.
     ///
-    /// [`SessionServiceExt::redact`](crate::SessionServiceExt::redact) makes the event and checks that the rest of the
-    /// log does not need the removed values, for example an answer that closes a question. This call compares only the
-    /// event itself. The event keeps its place; states and files are not changed. Sessions that were loaded before keep
-    /// the old values: load them again.
+    /// Programs call [`SessionServiceExt::redact`](crate::SessionServiceExt::redact), which makes the redacted
+    /// event. It also checks that the rest of the log does not need the removed values: for example, an answer must
+    /// still close its question. This call compares only the event itself. The event keeps its place; states and
+    /// files are not changed. Sessions that were loaded before keep the old values: load them again.
     ///
     /// `time` has the same meaning as in [`claim`](Self::claim), in seconds since the epoch. ADK has no such call.
     ///

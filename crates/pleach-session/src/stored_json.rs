@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 // S47
 pub fn read_stored<T: DeserializeOwned>(text: &str) -> serde_json::Result<T> {
     let strict = match serde_json::from_str(text) {
-        // All other texts that need repair are invalid JSON.
+        // Any other text that needs repair is invalid JSON.
         Ok(read) if !text.contains("\\u0000") => return Ok(read),
         Ok(_) => return read_foreign_json(text.as_bytes()),
         Err(error) => error,

@@ -1,9 +1,9 @@
-//! Which contents and parts of a log a prompt can show.
+//! Decides which contents and parts of a log a prompt can show.
 // L41, L43
 
 use pleach_core::{Content, Part, REQUEST_CONFIRMATION, REQUEST_CREDENTIAL};
 
-/// The function name of messages between parts of google-adk.
+/// The function name that google-adk uses for messages between its own parts.
 const FRAMEWORK: &str = "adk_framework";
 
 /// Returns `true` if a part is shown to a model, or at least keeps its content in the conversation.

@@ -23,10 +23,10 @@ use store::Store;
 /// ```
 ///
 /// A `metadata.json` lies next to each file. A version is written in a separate folder, which is then renamed, so
-/// readers, including other processes, see it whole or not at all. A bare name without a session is stored for the
-/// user, and is listed without a prefix. Only the owner may read the folders and files (on Unix: 0700 and 0600), and no
-/// symbolic link below the root is followed. Files are read and written on tokio's blocking threads, so a tokio runtime
-/// must be running.
+/// readers, including other processes, see it whole or not at all. If the scope has no session, a name without the
+/// prefix `user:` is stored for the user as well, and is listed without the prefix. Only the owner may read the
+/// folders and files (on Unix: 0700 and 0600), and no symbolic link below the root is followed. Files are read and
+/// written on tokio's blocking threads, so a tokio runtime must be running.
 ///
 /// # Example
 /// ```

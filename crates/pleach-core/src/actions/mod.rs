@@ -20,7 +20,8 @@ pub use uncommon::{ToolConfirmation, UiWidget};
 
 /// The effects of an event. ADK: `EventActions`
 ///
-/// Most events have none or only a state delta, so everything else is behind one pointer.
+/// Most events have no effects or only a state delta. So all fields except the delta and the route share one
+/// allocation, which is made when the first of them is set.
 ///
 /// JSON: an object that always has `state_delta`, `artifact_delta`, `requested_auth_configs` and
 /// `requested_tool_confirmations`, even when they are empty; unknown keys are refused.
@@ -136,16 +137,17 @@ impl EventActions {
         delta.values.insert(key, value.into());
     }
 
-    /// Returns the operations that the session service applies when the event is appended, by state key with its
-    /// prefix.
+    /// Returns the operations by state key, with the key's prefix. The session service applies them when the event
+    /// is appended.
     ///
-    /// They are never serialised: a stored event has their results in its [`state_delta`](Self::state_delta). Before the
-    /// append, the delta's value of such a key is only the expected result.
+    /// Operations are never serialised: a stored event has their results in its [`state_delta`](Self::state_delta).
+    /// Before the append, the delta holds only the expected result.
     pub fn state_ops(&self) -> &StateOps {
         self.state_delta.as_deref().and_then(Delta::pending).unwrap_or(&NO_OPS)
     }
 
-    /// Adds an operation on a state key. It is applied after earlier operations, and after a value that the delta sets.
+    /// Adds an operation on a state key. It is applied after the value that the delta sets, if any, and after
+    /// earlier operations.
     pub fn add_state_op(&mut self, key: impl Into<String>, op: StateOp) {
         let key = key.into();
         let delta = self.state_delta.get_or_insert_default();
@@ -153,7 +155,7 @@ impl EventActions {
         let ops = delta.ops.get_or_insert_default();
         ops.applied = false;
         let ops = ops.pending.entry(key).or_insert_with(|| Vec::from_iter(set));
-        // If an operation does not fit a value set here, it is refused when the event is stored, with an error that
+        // An operation that does not fit the value set here is refused when the event is stored. The error then
         // names the key.
         let spare = matches!(ops.last(), Some(StateOp::Set(_))).then(|| op.clone());
         if StateOp::push_onto(ops, op).is_err() {
@@ -181,7 +183,8 @@ impl EventActions {
         delta.ops = Some(Box::new(Ops { applied: true, ..Ops::default() }));
     }
 
-    /// Returns `true` if a session service has replaced operations by their results since the event came into memory.
+    /// Returns `true` if a session service has replaced this event's operations by their results. Only the copy in
+    /// memory records this.
     pub fn has_resolved_state_ops(&self) -> bool {
         self.state_delta.as_ref().and_then(|delta| delta.ops.as_deref()).is_some_and(|ops| ops.applied)
     }
@@ -237,21 +240,22 @@ impl EventActions {
     }
 
     accessors! {
-        /// Returns `true` if the model must not summarise the function response.
+        /// Returns `Some(true)` if the model must not summarise the function response.
         skip_summarization, set_skip_summarization: bool => |stored| *stored => bool;
         /// Returns the agent that takes over.
         transfer_to_agent, set_transfer_to_agent: String => |stored| stored.as_deref() => &str;
         /// Returns the reason for the transfer to that agent.
         transfer_reason, set_transfer_reason: String => |stored| stored.as_deref() => &str;
-        /// Returns `true` if the agent escalates to its parent.
+        /// Returns `Some(true)` if the agent escalates to its parent.
         escalate, set_escalate: bool => |stored| *stored => bool;
         /// Returns the summary that replaces a span of events.
         compaction, set_compaction: EventCompaction => |stored| stored.as_ref() => &EventCompaction;
-        /// Returns `true` if the agent has finished its run.
+        /// Returns `Some(true)` if the agent has finished its run.
         end_of_agent, set_end_of_agent: bool => |stored| *stored => bool;
         /// Returns the checkpoint of an agent: user data, whose keys are never renamed.
         agent_state, set_agent_state: Map => |stored| stored.as_ref() => &Map;
-        /// Returns the invocation before which the session was rewound.
+        /// Returns the id of the invocation that a rewind names: that invocation and everything after it are
+        /// ignored.
         rewind_before_invocation_id, set_rewind_before_invocation_id: String
             => |stored| stored.as_deref() => &str;
         /// Returns the widgets for a user interface to show.

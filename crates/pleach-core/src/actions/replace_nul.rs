@@ -5,8 +5,8 @@ use crate::nul::{replace_nul_in, replace_nul_in_map, replace_nul_in_text};
 use crate::quick_check::Clean;
 
 impl EventActions {
-    /// Replaces U+0000 by U+FFFD in every text and key except the route, which a node chooses. Returns `true` if there
-    /// was any.
+    /// Replaces U+0000 by U+FFFD in every string and key except the route, which a node chooses. Returns `true` if
+    /// there was any.
     pub fn replace_nul(&mut self) -> bool {
         let found = self.state_delta.as_deref_mut().is_some_and(Delta::replace_nul);
         if self.uncommon.as_ref().is_none_or(|uncommon| uncommon.passes(&Clean)) {

@@ -43,7 +43,7 @@ impl ToolConfirmation {
     /// ADK: `ToolConfirmation.from_response_dict`
     ///
     /// # Errors
-    /// Fails if the answer is neither.
+    /// Fails if the answer has neither form.
     pub fn from_response(response: &Value) -> Result<Self, Error> {
         let read = |mut value: Value| {
             if let Value::Object(fields) = &mut value {

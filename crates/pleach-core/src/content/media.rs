@@ -32,7 +32,7 @@ json_object! {
     pub struct VideoMetadata keep {
         /// The end of the selection, for example `"12.5s"`.
         end_offset: Option<String> = "end_offset" | "endOffset",
-        /// The number of frames per second to look at.
+        /// The number of frames per second to sample.
         fps: Option<f64> = "fps",
         /// The start of the selection.
         start_offset: Option<String> = "start_offset" | "startOffset",

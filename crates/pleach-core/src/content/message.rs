@@ -65,9 +65,9 @@ impl Content {
     }
 }
 
-/// Conversion into an event's message: from a text, a part, several parts or a whole [`Content`].
+/// A message made from a string, a part, several parts or a whole [`Content`].
 ///
-/// Text and parts get the role `user`; a single part that calls a function gets the role `model`.
+/// Strings and parts get the role `user`; a single part that calls a function gets the role `model`.
 // R107
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message(pub Content);
@@ -109,10 +109,11 @@ impl From<Vec<Part>> for Message {
     }
 }
 
-/// Reads any of these forms: a text, a part, an array of texts and parts, or a whole content.
+/// Reads any of these forms: a string, a part, an array of strings and parts, or a whole content.
 impl<'de> Deserialize<'de> for Message {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Convenience keys are written by hand, so the cost of a detour through a `Value` does not matter.
+        // The key `message` is a convenience for JSON written by hand, so it may be slow to read it through a
+        // `Value`.
         match Value::deserialize(deserializer)? {
             Value::String(text) => Ok(text.into()),
             Value::Array(items) => items

@@ -10,7 +10,7 @@ use crate::{Bytes, Map, Owned};
 json_object! {
     /// One part of a message: usually exactly one of text, media, call or response. ADK: `types.Part`
     pub struct Part keep {
-        /// The resolution at which the model looks at media.
+        /// The resolution at which the model processes media.
         media_resolution: Option<Box<Owned>> = "media_resolution" | "mediaResolution",
         /// The result of running code.
         code_execution_result: Option<Box<CodeExecutionResult>> = "code_execution_result" | "codeExecutionResult",

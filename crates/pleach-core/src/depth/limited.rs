@@ -15,7 +15,8 @@ pub const DEEPEST_RESULT: usize = DEEPEST - 6;
 pub(crate) const DEEP: &str = "its values are nested more than 127 levels deep";
 const NOT_FINITE: &str = "NaN and infinities have no JSON form";
 
-/// How many more levels a value may have: levels of JSON, and wrappers, which are not levels in JSON.
+/// How many more levels a value may have. Wrappers, such as newtypes, are counted separately, because they add no
+/// level to the JSON.
 #[derive(Clone, Copy)]
 pub(crate) struct DepthBudget {
     levels: usize,
@@ -47,7 +48,7 @@ impl DepthBudget {
     }
 }
 
-/// Forwards to another serializer, down to a limit.
+/// Forwards to another serializer, and fails for values that are nested deeper than the budget.
 pub(crate) struct Limited<S> {
     pub(crate) inner: S,
     pub(crate) budget: DepthBudget,
@@ -91,8 +92,8 @@ impl<S: Serializer> Serializer for Limited<S> {
         serialize_bytes: &[u8], serialize_unit_struct: &'static str,
     }
 
-    // A JSON integer of this program has at most 64 bits. A longer integer is written as a text of its digits, which
-    // every reader of integers accepts.
+    // A JSON integer of this program has at most 64 bits. A longer integer is written as a string of its digits,
+    // which every reader of integers accepts.
     fn serialize_i128(self, value: i128) -> Result<S::Ok, S::Error> {
         match (i64::try_from(value), u64::try_from(value)) {
             (Ok(value), _) => self.inner.serialize_i64(value),
@@ -108,7 +109,7 @@ impl<S: Serializer> Serializer for Limited<S> {
         }
     }
 
-    // JSON has no NaN and no infinity; serde_json would write null.
+    // JSON has neither NaN nor infinity; serde_json would write null.
     fn serialize_f32(self, value: f32) -> Result<S::Ok, S::Error> {
         if value.is_finite() || self.budget.cut {
             self.inner.serialize_f32(value)

@@ -29,8 +29,9 @@ pub fn to_json<T: Serialize>(value: T) -> Result<Value, Error> {
 /// instead.
 ///
 /// Only a program can create such a value, because a parser stops at 127 levels. A stack overflow would abort the
-/// process, so the leak is the smaller fault: nothing but the value's own `Drop`, which is recursive, could free it.
-/// Values of up to 508 levels are dropped, so a value from outside that is wrapped in a few levels is never leaked.
+/// process, so the leak is the smaller fault. Only the value's own `Drop` could free it, and that is recursive.
+/// Values of up to 508 levels are dropped normally. So a value that came from outside and was wrapped in a few more
+/// levels is never leaked.
 pub fn discard<T: Serialize>(value: T) {
     if !fits(&value, DepthBudget::DROPPED) {
         std::mem::forget(value);
@@ -43,7 +44,7 @@ pub(crate) fn fits<T: Serialize + ?Sized>(value: &T, budget: DepthBudget) -> boo
     !written.is_err_and(|error| error.to_string().contains(DEEP))
 }
 
-/// Like [`to_json`], but a [`Value`] is returned without a copy, and is freed if it is too deep.
+/// Like [`to_json`], but a [`Value`] is returned without a copy, and one that is too deep is freed.
 ///
 /// # Errors
 /// The errors of [`to_json`].

@@ -17,7 +17,7 @@ impl Event {
         Self { author: author.into(), ..Self::default() }
     }
 
-    /// Creates an event with a message: a text, a part, several parts (all with the role `user`) or a [`Content`].
+    /// Creates an event with a message: a string, a part, several parts (all with the role `user`) or a [`Content`].
     // R107
     pub fn message(message: impl Into<Message>) -> Self {
         Self::new().with_message(message)
@@ -56,7 +56,7 @@ impl Event {
         Ok(self.with_output(crate::to_json(value)?))
     }
 
-    /// Sets the route, which decides the edges of the graph to follow.
+    /// Sets the route, which decides which edges of the graph are followed.
     pub fn with_route(mut self, route: impl IntoRoute) -> Self {
         self.actions.set_route(Some(route.into_route()));
         self
@@ -95,7 +95,7 @@ impl Event {
         self
     }
 
-    /// Sets the message from a text, a part, several parts or a [`Content`].
+    /// Sets the message from a string, a part, several parts or a [`Content`].
     pub fn with_message(self, message: impl Into<Message>) -> Self {
         self.with_content(message.into().0)
     }

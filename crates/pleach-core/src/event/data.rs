@@ -23,7 +23,7 @@ use crate::{Branch, Content, EventActions, EventId, InvocationId, Map, NodePath}
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Event {
     pub(super) id: EventId,
-    /// The time, or 0 if there is none; a time of zero is stored as -0.
+    /// The time. It is 0 if the event has none; a time of zero is stored as -0.
     pub(super) timestamp: f64,
     pub(super) invocation_id: InvocationId,
     pub(super) author: SmolStr,
@@ -243,7 +243,7 @@ impl Event {
     }
 
     uncommon! {
-        /// Returns the tag that hides the event from other runs.
+        /// Returns the isolation scope: a tag that hides the event from other agents.
         isolation_scope, set_isolation_scope: Arc<str> => |stored| stored.as_deref() => &str;
         /// Returns whether the model's turn in a live session is over.
         turn_complete, set_turn_complete: bool => |stored| *stored => bool;

@@ -155,7 +155,7 @@ impl Draft {
     }
 }
 
-/// A time in seconds, as a number or as the text of one.
+/// A time in seconds, written as a number or as a string that contains one.
 struct Seconds(f64);
 
 impl<'de> Deserialize<'de> for Seconds {

@@ -14,7 +14,7 @@ pub struct ModelInfo {
     pub turn_complete_reason: Option<String>,
     /// The status of a background interaction.
     pub interaction_status: Option<String>,
-    /// The reason why the model stopped, for example `STOP`; unknown words are kept.
+    /// The reason why the model stopped, for example `STOP`; unknown reasons are kept.
     pub finish_reason: Option<String>,
     /// Whether the user interrupted the model.
     pub interrupted: Option<bool>,

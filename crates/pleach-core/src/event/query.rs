@@ -29,8 +29,8 @@ impl Event {
 
     /// Returns `true` if the event is the user's own: a message, an answer, a state change or a rewind.
     ///
-    /// A workflow or a node may be named `user`, so the author alone does not decide. An event of a node has a path,
-    /// and an event of the engine is a checkpoint, an end mark, a note or an abort event.
+    /// The author alone does not decide, because a workflow or a node may be named `user`. An event with a path
+    /// belongs to a node. Checkpoints, end marks, notes and abort events belong to the engine.
     pub fn is_from_user(&self) -> bool {
         self.author() == "user"
             && self.path().is_root()
@@ -40,8 +40,8 @@ impl Event {
             && !self.is_note()
     }
 
-    /// Returns `true` if the event is only a note of the engine: it has metadata and nothing else. If the user's own
-    /// event has metadata, it belongs to the user, whatever its keys are.
+    /// Returns `true` if the event is only a note of the engine: it has metadata and nothing else. If an event of
+    /// the user has metadata as well, it is not a note, whatever the keys of the metadata are.
     fn is_note(&self) -> bool {
         self.content().is_none()
             && self.actions.is_empty()
@@ -57,9 +57,9 @@ impl Event {
         }
     }
 
-    /// Returns the ids of the questions that the event asks the outside world: the ids of its long-running calls. In an
-    /// event without a list of them, the calls that ask for input or a credential are used. Events of agents always
-    /// have the list, so a model that calls a reserved function asks nothing.
+    /// Returns the ids of the questions that the event asks the outside world: the ids of its long-running calls. If
+    /// the event has no list of those, the ids of the calls that ask for input or a credential are returned. An
+    /// agent's events always have the list, so a model cannot ask a question by calling a reserved function.
     // R141
     pub fn interrupt_ids(&self) -> BTreeSet<&str> {
         if let Some(ids) = self.long_running_tool_ids() {
@@ -84,7 +84,7 @@ impl Event {
         }
     }
 
-    /// Returns `true` if this is a final response, so that the agent that wrote it has nothing to add.
+    /// Returns `true` if this is a final response: the agent that wrote it has nothing to add.
     // R108
     pub fn is_final_response(&self) -> bool {
         let waits = self.long_running_tool_ids().is_some_and(|ids| !ids.is_empty());

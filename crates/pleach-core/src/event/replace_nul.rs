@@ -10,10 +10,10 @@ use crate::nul::{replace_nul, replace_nul_in, replace_nul_in_map, replace_nul_in
 use crate::quick_check::{Clean, Depth};
 
 impl Event {
-    /// Replaces U+0000, which no store accepts, by U+FFFD in every text, key and value of the event. Returns `true` if
-    /// there was any.
+    /// Replaces U+0000, which no store accepts, by U+FFFD in every string, key and value of the event. Returns
+    /// `true` if there was any.
     ///
-    /// For events whose texts come from models, tools and other programs. The names that the runtime sets are not
+    /// Use it for events with strings from models, tools and other programs. The names that the runtime sets are not
     /// changed: the author, the path, the ids and the route. An event that nests too deep is not changed; see
     /// [`bound_event`](crate::bound_event).
     pub fn replace_nul(&mut self) -> bool {
@@ -44,7 +44,7 @@ impl Event {
         found | uncommon.as_deref_mut().is_some_and(UncommonFields::replace_nul)
     }
 
-    /// Returns `true` if no text contains U+0000. The check makes no copy, even of media.
+    /// Returns `true` if no string contains U+0000. The check makes no copy, even of media.
     fn is_clean(&self) -> bool {
         self.actions.state_ops().is_empty() && check_event(self).is_ok()
     }
@@ -55,8 +55,8 @@ impl Event {
 }
 
 impl Content {
-    /// Replaces U+0000, which no store accepts, by U+FFFD in every text, key and value. Returns `true` if there was
-    /// any.
+    /// Replaces U+0000, which no store accepts, by U+FFFD in every string, key and value. Returns `true` if there
+    /// was any.
     ///
     /// The values must not nest too deep; see [`bound_message`](crate::bound_message).
     pub fn replace_nul(&mut self) -> bool {

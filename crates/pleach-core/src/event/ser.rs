@@ -100,7 +100,7 @@ impl Members for Event {
     }
 }
 
-/// Writes first the fields that google-adk inherits from `LlmResponse`, because google-adk does so.
+/// Writes the fields that google-adk inherits from `LlmResponse`. They come first, as in google-adk.
 fn write_head<W: Target>(event: &Event, uncommon: &UncommonFields, out: &mut W) -> Result<(), W::Error> {
     let model = uncommon.model.as_deref();
     macro_rules! put_model {

@@ -111,7 +111,7 @@ impl Serialize for Session {
 }
 
 json_object! {
-    /// A session as read.
+    /// A session as read from JSON.
     struct SessionDocument refuse as "Session" {
         /// See [`Session::id`].
         id: Option<SessionId> = "id",

@@ -1,4 +1,4 @@
-//! A session, as its caller holds it.
+//! A session in memory, as a session service returns it.
 
 mod data;
 mod head;

@@ -198,7 +198,7 @@ pub(crate) fn complete(id: &str, mut event: Event) -> Event {
     event
 }
 
-/// Returns a text with this many bytes.
+/// Returns a string with this many bytes.
 pub(crate) fn long(bytes: usize) -> String {
     "x".repeat(bytes)
 }

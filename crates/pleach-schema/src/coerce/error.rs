@@ -1,7 +1,7 @@
 //! [`CoerceError`]: the reason why data does not fit a Rust type, without the data.
 //!
-//! Error texts are stored and logged, and data may be secret or temporary. So the texts made here name only the kind of
-//! the data and the expected type, and a message made by the type's own code is replaced.
+//! Error texts are stored and logged, and data may be secret or temporary. So the texts made here name only the kind
+//! of the data and the expected type. A message made by the type's own code is replaced.
 
 use std::fmt;
 

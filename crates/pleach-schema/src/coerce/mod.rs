@@ -1,7 +1,7 @@
 //! Reading JSON into Rust types as leniently as ADK's validation.
 //!
-//! `"42"` fits an integer, `1` fits a float, `"true"` fits a bool, but a number never fits a string. An integer of more
-//! than 64 bits is represented by a text of its digits, which fits the types of 128 bits, floats and texts.
+//! `"42"` fits an integer, `1` fits a float, `"true"` fits a bool, but a number never fits a string. An integer of
+//! more than 64 bits is represented by a string of its digits, which fits 128-bit integers, floats and strings.
 // R504
 
 mod arguments;
@@ -33,11 +33,11 @@ fn read<T: DeserializeOwned>(value: &Value) -> Result<T, CoerceError> {
     T::deserialize(Coercing::Value(value))
 }
 
-/// Returns the value with a float in place of each text that is an integer of more than 64 bits; `None` if there is no
-/// such text.
+/// Returns the value with a float in place of each string that is an integer of more than 64 bits; `None` if there
+/// is no such string.
 ///
-/// Such integers are texts, so that no digit is lost. But a type that accepts any number, such as `serde_json::Number`,
-/// does not accept a text.
+/// Such integers are strings, so that no digit is lost. But a type that accepts any number, such as
+/// `serde_json::Number`, does not accept a string.
 fn with_big_numbers(value: &Value) -> Option<Value> {
     let mut numbers = value.clone();
     replace_big_texts(&mut numbers).then_some(numbers)

@@ -23,7 +23,7 @@ const OWN: [&str; 11] = [
     "channel_binding",
     "connections",
     "operation_timeout",
-    // These tell who owns the server's session: our name for it, Prisma's, and that of SQLAlchemy's asyncpg.
+    // These parameters tell who owns the server's session: pleach's, Prisma's and SQLAlchemy's (for asyncpg).
     "pooler",
     "pgbouncer",
     "prepared_statement_cache_size",

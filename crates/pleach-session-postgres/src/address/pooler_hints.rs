@@ -1,4 +1,4 @@
-//! Whether a URL leads to a pooler: recognised by its parameters, or by a known host.
+//! Recognising a URL that leads to a pooler, by its parameters or by a known host.
 
 use pleach_session::SessionResult;
 use sqlx::postgres::PgConnectOptions;
@@ -20,7 +20,7 @@ pub(crate) fn pooling(name: &str, value: &str) -> SessionResult<Option<Pooling>>
         ("pooler", _) => Err(refused("`pooler` must be `transaction`, `session` or `none`".to_owned())),
         ("pgbouncer", "false") => Ok(None),
         ("pgbouncer", _) => Err(refused("`pgbouncer` must be `true` or `false`".to_owned())),
-        // Other drivers use these parameters where prepared statements are not kept.
+        // Other drivers have these parameters, which are 0 if prepared statements are not kept.
         ("prepared_statement_cache_size" | "statement-cache-capacity", "0") => Ok(Some(Pooling::Transaction)),
         ("prepared_statement_cache_size", _) => Err(refused(
             "`prepared_statement_cache_size` can only be `0`, for a pooler in transaction mode; `statement-cache-capacity` sets \

@@ -137,8 +137,8 @@ async fn a_server_that_stays_away_is_named_and_the_append_can_be_repeated() {
     assert_eq!(loaded(&service, &key("s")).await, session);
 }
 
-/// A delete whose answer was lost is sent again. Another session that was created with the same id meanwhile is not
-/// deleted.
+/// A delete whose answer was lost is sent again. Another session that was created with the same id in the meantime
+/// is not deleted.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s33_a_delete_that_is_repeated_spares_the_next_session() {
     let Some(database) = Database::new().await else { return };

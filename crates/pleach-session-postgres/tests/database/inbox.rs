@@ -177,7 +177,7 @@ async fn an_index_is_recognised_by_its_definition() {
 }
 
 /// While the index waits for an older transaction, appends do not wait. The listing fails for now, whatever time limit
-/// the role has for its statements, and the next listing finds the index that was completed meanwhile.
+/// the role has for its statements, and the next listing finds the index that was completed in the meantime.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_listing_does_not_block_writers() {
     let Some(database) = Database::new().await else { return };
@@ -228,7 +228,8 @@ async fn creating_the_tables_does_not_wait_for_a_lock() {
     assert_eq!(open(&service).await, ["s"]);
 }
 
-/// Every failure except a missing privilege is the listing's own: loading all sessions instead would only take longer.
+/// Any failure except a missing privilege makes the listing fail: loading all sessions instead would only take
+/// longer.
 #[tokio::test]
 async fn a_failure_is_an_error_and_not_a_walk() {
     let Some(database) = Database::new().await else { return };

@@ -60,8 +60,8 @@ async fn an_append_that_waits_for_a_delete_finds_nothing() {
     assert_eq!(database.texts("SELECT state::text FROM app_states").await, ["{}"]);
 }
 
-/// A client that disconnects and comes back at once must find the writes that were in progress when it went away: a
-/// load waits for them.
+/// A load waits for the writes of callers that have gone away. So a client that disconnects and comes back at once
+/// finds the writes that were in progress.
 #[tokio::test]
 async fn a_load_does_not_overtake_the_append_of_a_caller_that_went_away() {
     let Some(database) = Database::new().await else { return };

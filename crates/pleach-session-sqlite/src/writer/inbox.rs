@@ -14,7 +14,7 @@ use crate::fault::Fault;
 use crate::inbox_sql::{self, Inbox, OBJECTS};
 use crate::sql;
 
-/// The distance in rows between the places that are recorded as searched, in addition to the last one.
+/// The least distance in rows between the places that are recorded as searched, in addition to the last place.
 const FAR: i64 = 4096;
 
 /// A change of the inbox tables.

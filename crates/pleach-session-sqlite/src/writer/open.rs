@@ -65,8 +65,8 @@ impl Settings {
             .synchronous(synchronous)
             .foreign_keys(true)
             .pragma("cache_size", "-16000")
-            // Pages then keep no copies of rows that have moved, which a redaction would not find. This costs no input
-            // or output.
+            // With this setting, pages keep no copies of rows that have moved, which a redaction would not find. It
+            // costs no extra reads or writes.
             .pragma("secure_delete", "FAST")
             // The writer waits for locks itself: see `LockWait`.
             .busy_timeout(Duration::ZERO)
@@ -153,7 +153,7 @@ async fn make_indexes(connection: &mut SqliteConnection, indexes: &[Arc<str>]) -
         return Ok(());
     }
     sqlx::query(sql::BEGIN).execute(&mut *connection).await?;
-    // Another process may have created them meanwhile.
+    // Another process may have created them in the meantime.
     let found: Vec<String> = sqlx::query_scalar(OBJECTS).fetch_all(&mut *connection).await?;
     for text in missing.into_iter().filter(|text| !found.iter().any(|found| **found == ***text)) {
         sqlx::query(AssertSqlSafe(Arc::clone(text))).execute(&mut *connection).await?;

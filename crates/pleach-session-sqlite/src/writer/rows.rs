@@ -13,7 +13,7 @@ use crate::layout::SqliteLayout;
 
 type Query<'q> = sqlx::query::Query<'q, Sqlite, SqliteArguments>;
 
-/// An execute: ranges of the rows to write.
+/// The rows that one execute writes.
 #[derive(Debug, Default, PartialEq)]
 struct Step {
     apps: Range<usize>,

@@ -16,7 +16,7 @@ use crate::sql;
 pub(crate) struct Create {
     /// The key with its final id, which is trimmed if the layout trims ids, or generated.
     pub(crate) key: Arc<SessionKey>,
-    /// The requested id. A row with this id, including its blanks, also makes the id taken.
+    /// The requested id, with its surrounding blanks. A row with exactly this id also makes the id taken.
     // S30
     pub(crate) asked_id: String,
     pub(crate) state: RawDelta,

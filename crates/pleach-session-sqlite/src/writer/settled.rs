@@ -1,4 +1,4 @@
-//! Noting sessions that need nothing from a program, all in one transaction.
+//! Noting the sessions for which a program has nothing to do, all in one transaction.
 
 use pleach_core::{SessionHead, SessionKey};
 use serde_json::json;

@@ -158,7 +158,7 @@ async fn s66_6_a_lock_is_waited_for_until_the_deadline() {
         patient.append_event(&mut session, event("e1", 1.0)).await.unwrap();
     };
     let release = async {
-        // It has been waiting for as long as another service waits before it gives up.
+        // By now the other append has waited for as long as this service waits before it gives up.
         impatient.create_session(CreateSession::new("app", "user")).await.unwrap_err();
         sqlx::raw_sql("ROLLBACK").execute(&mut other).await.unwrap();
     };

@@ -76,8 +76,8 @@ async fn a_long_document_without_id_and_time_has_those_of_its_columns() {
 }
 
 /// Runs only with `PLEACH_TEST_LARGE`, and alone in its process. A load holds SQLite's copy of the document, the
-/// driver's copy and the event. An append also holds the text that is sent, and SQLite the row that it makes of its
-/// copy.
+/// driver's copy and the event. An append also holds the text that is sent, and SQLite holds the row that it makes
+/// from its copy.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn an_event_of_a_hundred_megabytes_takes_few_copies() {

@@ -98,8 +98,8 @@ async fn appends_in_a_batch_may_belong_to_one_session() {
     assert_eq!(loaded(&service, &key("s")).await.events.len(), 1);
 }
 
-/// A client that disconnects and comes back at once must find the writes that were in progress when it went away: a
-/// load waits for them.
+/// A load waits for the writes of callers that have gone away. So a client that disconnects and comes back at once
+/// finds the writes that were in progress.
 #[tokio::test]
 async fn a_load_does_not_overtake_the_append_of_a_caller_that_went_away() {
     let place = Place::new();

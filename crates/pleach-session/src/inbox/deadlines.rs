@@ -1,4 +1,4 @@
-//! Recently asked questions with a deadline, which a process that answers questions at their deadlines polls for.
+//! Types for polling for new questions with a deadline, which a process needs to answer them in time.
 
 use std::any::Any;
 use std::fmt;
@@ -8,17 +8,18 @@ use pleach_core::{Event, SessionKey};
 
 use super::InboxItem;
 
-/// How far a session service has looked for new deadlines. Only the service that made a place can read it.
+/// The position in the log up to which a session service has searched for new deadlines. Only the service that
+/// created it can read it.
 #[derive(Clone)]
 pub struct LogPlace(Arc<dyn Any + Send + Sync>);
 
 impl LogPlace {
-    /// Wraps a place, in the service's own type.
+    /// Wraps a position of any type that the service chooses.
     pub fn new(place: impl Any + Send + Sync) -> Self {
         Self(Arc::new(place))
     }
 
-    /// Returns the place if it has this type.
+    /// Returns the position if it has this type.
     #[must_use]
     pub fn get<T: Any>(&self) -> Option<&T> {
         self.0.downcast_ref()
@@ -34,7 +35,7 @@ impl fmt::Debug for LogPlace {
 /// The result of [`SessionService::new_deadlines`](crate::SessionService::new_deadlines).
 #[derive(Clone, Debug)]
 pub struct NewDeadlines {
-    /// Questions with a deadline, which may have been closed meanwhile.
+    /// Questions with a deadline. Some may have been closed since they were asked.
     pub items: Vec<InboxItem>,
     /// The place where the next call continues.
     pub place: LogPlace,

@@ -1,4 +1,4 @@
-//! Projecting several sessions from one stream of events.
+//! Finding the open questions of several sessions in one stream of events.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::{SessionResult, report_fault};
 pub struct Projected {
     /// The session.
     pub key: SessionKey,
-    /// The creation of the session, as the backend writes it.
+    /// The creation time of the session, as the backend writes it.
     pub created: String,
     /// The number of events that were read.
     pub events: usize,
@@ -20,12 +20,12 @@ pub struct Projected {
     pub open: Open,
 }
 
-/// The open questions of a session, as far as the events about questions determine them.
+/// The open questions of a session, or the reason why the events about questions do not determine them.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Open {
     /// These questions are open.
     Questions(Vec<Asked>),
-    /// Only the whole history shows what is open.
+    /// Only the whole history shows which questions are open.
     InHistory,
     /// An event cannot be read, so the open questions are unknown: no question of the session is listed.
     Unreadable,
@@ -62,8 +62,8 @@ struct CurrentSession {
 }
 
 impl Gathering {
-    /// Takes in an event of the session at `slot`; `session` returns the session's key and creation. An event that
-    /// cannot be read is reported, and the questions of its session are left out.
+    /// Adds an event of the session with the number `slot`; `session` returns the session's key and creation time.
+    /// An event that cannot be read is reported, and the questions of its session are left out.
     pub fn push(&mut self, slot: usize, event: SessionResult<Event>, session: impl FnOnce() -> (SessionKey, String)) {
         if self.current.as_ref().is_some_and(|current| current.slot != slot) {
             self.end_session();

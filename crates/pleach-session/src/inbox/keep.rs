@@ -1,4 +1,5 @@
-//! The inbox of a service that stores a projection: the operations of its backend, and their order.
+//! Listing open questions from a stored projection: the operations that a backend provides, and the order in which
+//! they are called.
 
 use futures_util::future::try_join;
 use pleach_core::{AppName, Event, SessionKey};
@@ -10,9 +11,9 @@ use crate::{GetSessionConfig, SessionError, SessionResult, SessionService, repor
 pub const PAGE: usize = 4096;
 /// The number of sessions that are projected and stored at once.
 const SESSIONS: usize = 512;
-/// About how many events of these sessions are read at once.
+/// The approximate number of events of these sessions that are read at once.
 const EVENTS: u64 = 4096;
-/// How often one listing creates missing tables.
+/// How often one listing tries, creating missing tables before each try.
 const TRIES: usize = 4;
 
 /// A session whose projection is out of date.
@@ -22,7 +23,7 @@ pub struct Behind {
     pub user: String,
     /// The id of the session.
     pub session: String,
-    /// About how many events concern its questions; they are read to project it.
+    /// The approximate number of events that concern its questions. They are read to project the session.
     pub events: u64,
 }
 
@@ -48,12 +49,13 @@ pub type ProjectionResult<T> = Result<T, ProjectionError>;
 
 /// The stored projection of a backend, which [`list_projected`] keeps up to date and reads.
 ///
-/// The backend chooses which events to consider, as long as they include all that
-/// [concern questions](super::concerns_questions). The names of its tables contain the number [`PROJECTION`](super::PROJECTION),
-/// so that versions of pleach that share a database do not touch each other's tables.
+/// The backend chooses which events it reads; they must include all events that [concern
+/// questions](super::concerns_questions). The names of its tables contain the number
+/// [`PROJECTION`](super::PROJECTION), so that versions of pleach that share a database do not touch each other's
+/// tables.
 pub trait Projection: SessionService {
-    /// Creates the tables that are missing. `anew` is `true` if an operation has found them missing. Nothing is done
-    /// for tables known to be there.
+    /// Creates the missing tables, unless they are known to exist. `anew` is `true` if an operation has found that
+    /// they are missing.
     fn make(&self, anew: bool) -> impl Future<Output = ProjectionResult<()>> + Send;
 
     /// Returns the next [`PAGE`] sessions whose projection is out of date, in key order, starting after `after`.
@@ -81,7 +83,7 @@ pub trait Projection: SessionService {
         refresh_projection(self, request)
     }
 
-    /// Logs, once per service, that there is no projection, so that every listing loads every session.
+    /// Warns, once per service, that there is no projection and that every listing therefore loads every session.
     fn warn_of_walks(&self, reason: &SessionError);
 }
 
@@ -123,8 +125,8 @@ async fn list_once<S: Projection + ?Sized>(
     sessions.answer(request).await
 }
 
-/// Projects the sessions that are out of date. This is the default of [`Projection::refresh`], which a backend may
-/// share between listings.
+/// Projects the sessions that are out of date. This is the default of [`Projection::refresh`]. A backend may
+/// override that method so that concurrent listings share one refresh.
 ///
 /// # Errors
 /// The errors of the projection's operations.
@@ -178,8 +180,8 @@ async fn project<S: Projection + ?Sized>(
 ) -> ProjectionResult<Vec<Projected>> {
     let mut projected = sessions.gather(request, batch).await?;
     for session in projected.iter_mut().filter(|session| session.open == Open::InHistory) {
-        // Which events a rewind undoes depends on the whole history. An event that is appended meanwhile is read but
-        // not counted, so the session is projected again.
+        // Which events a rewind undoes depends on the whole history. If an event is appended at the same time, it is
+        // read here but not counted, so the session is projected again by the next listing.
         session.open = match sessions.get_session(&session.key, GetSessionConfig::all()).await {
             Ok(whole) => Open::Questions(whole.map(|whole| asked_questions(&whole.events)).unwrap_or_default()),
             Err(error) if error.is_of_one_session() => {

@@ -1,7 +1,8 @@
 //! The inbox of an app: the open questions of its sessions, found without reading every history.
 //!
 //! [`open_questions`](crate::open_questions) decides which questions of one session are open. This module has the
-//! request and its response, and the code that backends share to keep a projection.
+//! request and its response, and the code that backends share to keep a *projection*. A projection is a stored copy
+//! of the open questions, with the number of events from which it was made.
 
 mod deadlines;
 mod gather;

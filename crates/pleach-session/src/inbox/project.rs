@@ -7,7 +7,7 @@ use pleach_core::{Event, EventId, InvocationId, Question, REQUEST_INPUT};
 
 use crate::{ABORTED, open_questions};
 
-/// The version of the rule that makes a projection from events.
+/// The version of the rules by which a projection is made from events.
 ///
 /// It is part of the tables' names, so that two versions of pleach can use one database. Raise it when the layout of
 /// the tables changes, or when [`open_questions`] or [`concerns_questions`] returns something else for a stored event.

@@ -114,8 +114,8 @@ impl ListQuestionsResponse {
         Self::cut(items.into_iter().map(|(place, item)| (place, Some(item))).collect(), request.limit)
     }
 
-    /// Keeps the first `limit` of `rows`, which are in order and may be more. A row without an item takes up a place,
-    /// so that a page with such a row does not look like the last page.
+    /// Keeps the first `limit` of `rows`, which must be in order. A row without an item counts towards the limit, so
+    /// that a page with such a row does not look like the last page.
     pub fn cut(mut rows: Vec<(QuestionCursor, Option<InboxItem>)>, limit: Option<usize>) -> Self {
         let limit = limit.unwrap_or(usize::MAX);
         let more = rows.len() > limit;

@@ -16,8 +16,8 @@ pub(crate) struct Member<'t> {
 /// A key of a stored object.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum StoredKey<'t> {
-    /// A key that is not valid text in Rust, such as one with a lone surrogate, as written. Two such keys may look
-    /// alike when shown.
+    /// A key that is not a valid string in Rust, for example because it has a lone surrogate, as written. Two such
+    /// keys may look alike when shown.
     Foreign(&'t str),
     Text(Cow<'t, str>),
 }

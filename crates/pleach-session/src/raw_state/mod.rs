@@ -65,8 +65,8 @@ impl RawDelta {
 // S12
 pub fn merge(stored: &str, delta: &RawObject) -> serde_json::Result<String> {
     merge_strict(stored, delta).or_else(|error| match members(stored) {
-        // NaN and infinities, for example, are written by Python as bare words, which are not JSON. The slower search
-        // runs only after an error.
+        // Python, for example, writes NaN and infinities as bare words, which are not JSON. The slower search runs
+        // only after an error.
         Some(members) => merge_members(&members, delta),
         None => Err(error),
     })
@@ -82,8 +82,8 @@ pub struct StoredState {
 }
 
 impl StoredState {
-    /// Returns the merged view of a session's own state and those of its app and user, and the prefixed keys that
-    /// cannot be read.
+    /// Returns the merged view of a session's own state, its app's and its user's. Also returns the prefixed keys
+    /// that cannot be read.
     // S20
     #[must_use]
     pub fn merged(self, app: &Self, user: &Self) -> (Map, UnreadableKeys) {
@@ -105,7 +105,7 @@ impl StoredState {
 // S47
 pub fn decode(stored: &str) -> serde_json::Result<StoredState> {
     match serde_json::from_str(stored) {
-        // All other texts that need repair are invalid JSON.
+        // Any other text that needs repair is invalid JSON.
         Ok(values) if !stored.contains("\\u0000") => Ok(StoredState { values, ..StoredState::default() }),
         strict => match members(stored) {
             Some(members) => Ok(decode_members(&members)),

@@ -32,7 +32,7 @@ impl StoredValue {
         let big_integers = loss_of_integers(text);
         match read_stored(text) {
             Ok(value) => {
-                // A value that is itself not a number (such as NaN) is read as null, and is replaced.
+                // A value that consists only of NaN or an infinity is read as null, so an operation may replace it.
                 let mended = if value != Value::Null && is_mended(text) { Loss::Mended } else { Loss::None };
                 Self { value, loss: big_integers.max(mended) }
             }

@@ -8,8 +8,8 @@ use super::places;
 use crate::notes::{PAYLOADS, REDACTED, REDACTIONS};
 use crate::{RedactionFault, SessionError, SessionResult};
 
-/// Checks that `redacted` differs from the stored event only in values that may be redacted, that they have the form a
-/// redaction leaves, and that the redaction is recorded.
+/// Checks that `redacted` differs from the stored event only in values that may be redacted. These values must have
+/// the form that a redaction leaves, and the redaction must be recorded.
 ///
 /// A reference of `PayloadSessions` may stand for any value, which is not known here. So any value, or another
 /// reference, may take its place.
@@ -27,7 +27,7 @@ pub fn check_redacted(key: &SessionKey, stored: Option<&Event>, redacted: &Event
 
 fn is_redaction(stored: &Event, redacted: &Event) -> Option<bool> {
     let (old, new) = (serde_json::to_value(stored).ok()?, serde_json::to_value(redacted).ok()?);
-    let values = values_of(stored, &old, redacted, &new);
+    let values = compare_values(stored, &old, redacted, &new);
     Some(values.is_some_and(|change| note::continues(&old, &new, change)))
 }
 
@@ -36,12 +36,13 @@ fn is_redaction(stored: &Event, redacted: &Event) -> Option<bool> {
 #[must_use]
 pub fn is_left_of(original: &Event, redacted: &Event) -> bool {
     let json = |event: &Event| serde_json::to_value(event).ok();
-    let values = json(original).zip(json(redacted)).and_then(|(old, new)| values_of(original, &old, redacted, &new));
+    let values =
+        json(original).zip(json(redacted)).and_then(|(old, new)| compare_values(original, &old, redacted, &new));
     values.is_some()
 }
 
 /// Compares values; `None` if any value differs that a redaction does not remove.
-fn values_of(stored: &Event, old: &Value, redacted: &Event, new: &Value) -> Option<Change> {
+fn compare_values(stored: &Event, old: &Value, redacted: &Event, new: &Value) -> Option<Change> {
     let without_notes = |event: &Value| {
         let mut event = event.clone();
         drop_notes(&mut event);
@@ -118,8 +119,8 @@ fn is_partly_redacted(stored: &Value, new: &Value) -> bool {
     }
 }
 
-/// Returns `true` if a value is a reference to a payload, or a part of a message whose text is one, or whose media are
-/// kept as a payload.
+/// Returns `true` if a value is a reference to a payload. A message part is one as well if its text is a reference
+/// or its media are kept as a payload.
 fn has_reference(value: &Value) -> bool {
     match value {
         Value::String(text) => text.starts_with("[payload payload-"),

@@ -12,8 +12,8 @@ use crate::stored_json::read_stored;
 /// Returns the document of a redacted event, with the stored text of every unchanged value. Returns `None` if the
 /// event's own JSON text loses nothing.
 ///
-/// Other programs store integers of more than 64 bits, which an event reads as floats, and text that is
-/// [repaired when read](mend_json).
+/// Other programs store values that an event reads differently: integers of more than 64 bits are read as floats,
+/// and some text is [repaired when read](mend_json).
 ///
 /// # Errors
 /// Fails if `stored` is not the JSON text of an object.

@@ -13,7 +13,7 @@ use crate::open_questions::check_stored_answer;
 use crate::{RedactionFault, effective_events, ends_aborted, open_questions};
 
 /// Checks that a redaction of the event at `place` changes neither which questions are open nor which answers apply,
-/// including permissions, and that it leaves calls and code that are still to be executed.
+/// including permissions. Calls and code that are still to be executed must stay.
 ///
 /// # Errors
 /// `ChangesQuestions`, `StillRead`.
@@ -30,7 +30,7 @@ pub(super) fn check(events: &[Arc<Event>], place: usize, redacted: &Event) -> Re
     }
     let pending = PendingCalls::of(events);
     let is_cut = has_pending_code(events, place);
-    if pending.read_of(stored) != pending.read_of(redacted) || is_cut && code(stored) != code(redacted) {
+    if pending.pending_args(stored) != pending.pending_args(redacted) || is_cut && code(stored) != code(redacted) {
         return Err(RedactionFault::StillRead);
     }
     Ok(())
@@ -138,7 +138,7 @@ impl PendingCalls {
     }
 
     /// Returns the arguments of the event's calls whose tools are still to be called.
-    fn read_of<'e>(&self, event: &'e Event) -> Vec<Option<&'e Map>> {
+    fn pending_args<'e>(&self, event: &'e Event) -> Vec<Option<&'e Map>> {
         let args = |call: &'e FunctionCall| match asked_for(call) {
             None => self.has(call.id.as_deref()).then_some(call.args.as_ref()),
             Some(id) => self.has(Some(id?)).then(|| {

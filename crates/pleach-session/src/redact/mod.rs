@@ -40,16 +40,17 @@ use crate::{RedactionFault, SessionError, SessionResult};
 /// | `/actions/render_ui_widgets`, `/actions/requested_tool_confirmations` | their payloads and hints: `"[redacted]"` |
 /// | `/input_transcription`, `/output_transcription`, `/grounding_metadata`, `/citation_metadata`, `/logprobs_result` | nothing |
 ///
-/// The engine reads the following values, so a redaction of them is refused: ids, times, names, keys of maps, unknown
-/// fields inside known fields, routes, checkpoints (`agent_state`), `requested_auth_configs`, and in a call that asks a
-/// question everything except its message, payload, hint and the arguments of the tool that needs permission.
+/// The engine reads the following values, so a redaction of them is refused: ids, times, names, keys of maps,
+/// unknown fields inside known fields, routes, checkpoints (`agent_state`) and `requested_auth_configs`. In a call
+/// that asks a question, only the message, the payload, the hint and the arguments of the tool that needs permission
+/// may be redacted.
 ///
-/// Some values of the engine itself may be redacted: `/output/payload` of a step that took a signal, and in the
-/// engine's metadata the payload of a kept signal (`/custom_metadata/pleach_signal`), the messages of
-/// `pleach_caught_failures` and the outputs of `pleach_delegated_runs`.
+/// Some values of the engine itself may be redacted: the `/output/payload` of a step that took a signal, and three
+/// values in the engine's metadata. These are the payload of a kept signal (`/custom_metadata/pleach_signal`), the
+/// messages of `pleach_caught_failures` and the outputs of `pleach_delegated_runs`.
 ///
-/// While a run has not ended, the values that it still reads cannot be redacted either: the arguments of calls without
-/// a response, code that was not executed, and the part of an answer that its question's schema needs.
+/// Until a run has ended, the values that it still reads cannot be redacted either. These are the arguments of calls
+/// without a response, code that was not executed, and the part of an answer that its question's schema needs.
 ///
 /// The event's `custom_metadata` records what was done:
 ///

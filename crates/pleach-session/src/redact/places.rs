@@ -62,7 +62,7 @@ pub(super) fn redact_everything<'f>(event: &mut Value, unknown: impl IntoIterato
 /// `Absent` if there is no value; `Fixed` if it must stay.
 pub(super) fn redact(event: &mut Value, path: &[&str]) -> Outcome {
     let outcome = redact_known(event, path);
-    // A path to nothing is reported as absent, because nothing reads it.
+    // A path without a value is reported as absent, because nothing reads it.
     if outcome == Err(RedactionFault::Fixed) {
         found(event, path)?;
     }
@@ -86,7 +86,7 @@ fn redact_known(event: &mut Value, path: &[&str]) -> Outcome {
             | "logprobs_result",
             [],
         ) => remove(event, field),
-        ("actions", [field, inner @ ..]) => of_actions(at(event, "actions")?, field, inner),
+        ("actions", [field, inner @ ..]) => action_value(at(event, "actions")?, field, inner),
         _ => Err(RedactionFault::Fixed),
     }
 }
@@ -97,7 +97,7 @@ fn takes_signal(event: &Value) -> bool {
     path.is_some_and(|path| NodePath::from(path).name() == TAKE_SIGNAL)
 }
 
-fn of_actions(actions: &mut Value, field: &str, path: &[&str]) -> Outcome {
+fn action_value(actions: &mut Value, field: &str, path: &[&str]) -> Outcome {
     match (field, path) {
         ("set_model_response", inner) => replace(at(actions, field)?, inner),
         ("transfer_reason", []) => replace(at(actions, field)?, &[]),
@@ -170,8 +170,8 @@ fn part(part: &mut Value, path: &[&str]) -> Outcome {
     match (*field, path) {
         ("text", []) => {
             replace(at(part, field)?, &[])?;
-            // The signature of a thought belongs to the thought's text. Some providers compare them, and the signature
-            // may contain the text.
+            // The signature of a thought belongs to the thought's text. Some providers check that they match, and
+            // the signature may contain the text.
             if part.get("thought") == Some(&Value::Bool(true)) {
                 let _ = remove(part, "thought_signature");
             }
@@ -230,10 +230,10 @@ fn arguments(call: &mut Value, path: &[&str]) -> Outcome {
     put(found(at(call, "args")?, path)?, new)
 }
 
-/// Redacts as many of several values as possible; an error if there are none.
+/// Redacts as many of the values as possible; fails if none can be redacted.
 fn any<P>(places: impl IntoIterator<Item = P>, redact: impl FnMut(P) -> Outcome) -> Outcome {
     let outcomes: Vec<Outcome> = places.into_iter().map(redact).collect();
-    // If a value must stay, that explains more than an absent value.
+    // Report a value that must stay rather than an absent one, because that explains more.
     let error =
         if outcomes.contains(&Err(RedactionFault::Fixed)) { RedactionFault::Fixed } else { RedactionFault::Absent };
     if outcomes.iter().any(Result::is_ok) { Ok(()) } else { Err(error) }
