@@ -8,9 +8,9 @@ use futures_util::task::AtomicWaker;
 
 use crate::NodeError;
 
-/// Lets a step ask whether its run still has the session. A process that was suspended may have been taken for dead,
-/// and another one may have done the step. The Runner answers after a look at the store. Without a Runner, in tests of
-/// the engine, no question is asked.
+/// Lets a step ask whether its run still has the session. If a process was suspended, another process may have taken
+/// over the run and done the step. The Runner reads the store and answers. Without a Runner, in tests of the engine,
+/// no question is asked.
 #[derive(Debug, Default)]
 pub struct Fence {
     asked: Mutex<Asked>,

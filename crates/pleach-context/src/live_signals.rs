@@ -86,7 +86,8 @@ impl LiveSignals {
     }
 }
 
-/// A signal that is being stored. A body that would begin to wait for its name in the meantime looks again afterwards.
+/// A signal that is being stored. A body that begins to wait for the signal's name in the meantime checks again
+/// afterwards.
 #[derive(Debug)]
 pub struct StoringSignal<'a>(&'a LiveSignals);
 

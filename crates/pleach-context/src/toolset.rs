@@ -72,8 +72,8 @@ pub trait Toolset: Send + Sync + 'static {
     }
 }
 
-/// A toolset with the selection of its tools that an agent gets. Cheap to clone: clones are the same toolset, for
-/// several agents.
+/// A toolset, and the selection of its tools that an agent gets. It is cheap to clone, and clones share the toolset,
+/// so several agents can use it.
 ///
 /// It is closed once, with the Runner. Its tools are listed once in an invocation, unless
 /// [`Toolset::changes_between_steps`] is true.

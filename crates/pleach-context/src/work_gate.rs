@@ -9,8 +9,8 @@ use pleach_core::NodePath;
 /// Holds node bodies back until their run has the session to itself; open unless the Runner closes it.
 ///
 /// A resume that begins with a body has stored nothing yet, so it cannot know whether another writer came first. The
-/// engine asks before each body. When the first body asks, the Runner claims the session and opens the gate. Answers
-/// from history do not pass the gate, so a resume that runs nothing claims nothing.
+/// engine asks before each body. When the first body asks, the Runner claims the session and opens the gate. Replayed
+/// runs do not pass the gate, so a resume that runs nothing claims nothing.
 #[derive(Debug, Default)]
 pub struct WorkGate {
     closed: AtomicBool,
@@ -83,12 +83,12 @@ impl WorkGate {
         self.replays_only.load(Ordering::Acquire)
     }
 
-    /// Notes that a replay has taken a run for done although a hook may still be called after it.
+    /// Records that a replay has treated a run as done although a hook may still be called after it.
     pub fn note_assumed_end(&self) {
         self.has_assumed_end.store(true, Ordering::Release);
     }
 
-    /// Returns `true` if a run was taken for done although a hook may still be called after it.
+    /// Returns `true` if a replay has treated a run as done although a hook may still be called after it.
     #[must_use]
     pub fn has_assumed_end(&self) -> bool {
         self.has_assumed_end.load(Ordering::Acquire)

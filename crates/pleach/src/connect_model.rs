@@ -15,7 +15,7 @@ use crate::ConnectModelError;
 /// | `openai:gpt-5-mini` | OpenAI, or any server with its chat completions | `OPENAI_API_KEY` | `OPENAI_BASE_URL` |
 /// | `ollama:qwen3:8b` | Ollama | none | `OLLAMA_HOST` |
 ///
-/// Use the builders of [`models`](crate::models) for everything else that can be set.
+/// For all other settings, use the builders in [`models`](crate::models).
 ///
 /// # Errors
 /// An unknown provider, a provider whose feature is off (the error names it), a missing key, a base URL that cannot be used.

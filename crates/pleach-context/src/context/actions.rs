@@ -78,8 +78,8 @@ impl Context {
     }
 }
 
-/// Requests have methods of their own, which keep the agent's secrets out of the event. Only the runtime sets the other
-/// actions.
+/// Refuses changes of actions that a node may not set. Requests for credentials and confirmations have methods of
+/// their own, which keep the agent's secrets out of the event. Only the runtime sets the other refused actions.
 fn check_settable(before: &EventActions, after: &EventActions) -> Result<(), NodeError> {
     let refused = [
         (

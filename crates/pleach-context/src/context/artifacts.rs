@@ -55,7 +55,7 @@ impl Context {
         let request = SaveArtifact::new(key, artifact).with_custom_metadata(metadata);
         let version = service.save_artifact(request).await.map_err(artifact_error)?;
         let mut cell = self.cell();
-        // The file is saved, but no event will show it.
+        // If the run has ended, the file is saved but no event lists it.
         self.check_change(&cell)?;
         cell.lane.actions.artifact_delta_mut().insert(filename.to_owned(), version);
         Ok(version)

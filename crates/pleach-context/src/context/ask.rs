@@ -161,8 +161,8 @@ pub fn json_schema_of<T: JsonSchema>() -> Option<Value> {
     CONSTRAINTS.iter().any(|keyword| fields.contains_key(*keyword)).then_some(schema)
 }
 
-/// Whether answers may omit some keys. If so, the schema keeps its dialect: without the dialect an absent key is read
-/// as null.
+/// Returns true if answers may omit some keys. Such a schema keeps its `$schema` key, because without it an absent
+/// key is read as null.
 fn has_optional_keys(schema: &Map) -> bool {
     let required = schema.get("required").and_then(Value::as_array).map_or(0, Vec::len);
     schema.get("properties").and_then(Value::as_object).is_some_and(|properties| properties.len() > required)

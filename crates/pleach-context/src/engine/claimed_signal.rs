@@ -9,7 +9,7 @@ use crate::{Context, History};
 /// A signal that this run takes. If it is dropped before [`commit`](Self::commit), the signal is available to other
 /// runs again.
 ///
-/// The invocation knows which signals are claimed, because its history may be read again before the event is stored.
+/// The claim is kept in the invocation and not in its history, which may be read again before the event is stored.
 #[derive(Debug)]
 pub(crate) struct ClaimedSignal {
     ctx: Context,

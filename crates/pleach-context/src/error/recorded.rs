@@ -1,4 +1,5 @@
-//! Errors in the notes of an invocation: what a resume must know to treat a recorded failure like the live one.
+//! Writes errors to the notes of an invocation and reads them, so that a resume treats a recorded failure like the
+//! original.
 
 use std::borrow::Cow;
 

@@ -1,7 +1,7 @@
-//! What an invocation has already done, read from its events once.
+//! [`History`]: what an invocation has already done. It is read from the events of the invocation once.
 //!
-//! Only events record execution. For every run that left an event, this index says what came of it. The workflow engine
-//! decides what a resume does with that.
+//! Only events record execution. For every run that left an event, the history knows its results, questions and
+//! answers. The workflow engine decides what a resume does with them.
 // R1001
 
 mod answers;
@@ -57,7 +57,7 @@ pub struct History {
     plans: Mutex<FxHashMap<RunKey, PlannedRuns>>,
     /// The rule for messages. If it is `None`, a message completes no run.
     message_completes: Option<CompletionRule>,
-    /// The completed runs; computed when an answer that is not the first one needs them.
+    /// The completed runs. They are computed when a second answer to a question needs them.
     takers: OnceLock<Takers>,
     signals: Signals,
     /// Whether there is a checkpoint of a workflow, which records the completed runs.
@@ -84,8 +84,8 @@ pub struct RecordedRun<'a> {
     pub record: &'a RunRecord,
 }
 
-/// The limits of a run's path, in bytes and in segments. Every run above a run has a path of its own, so a path written
-/// by another program could take memory in the square of its length.
+/// The limits of a run's path, in bytes and in segments. Every run above a run has a path of its own, so a path needs
+/// memory in proportion to the square of its length, and another program may have written it.
 const MOST_BYTES: usize = 16 * 1024;
 const MOST_SEGMENTS: usize = 256;
 /// The limit of bytes for the paths of all runs: enough for a million runs with paths of about a hundred bytes. A path
@@ -113,16 +113,16 @@ impl History {
         Self::with_rule(own, None)
     }
 
-    /// Reads events with a rule. The rule also applies while the events are read, because what an answer replaces
-    /// depends on what completed before it.
+    /// Reads events with a rule for messages. The rule is needed while the events are read, because whether an answer
+    /// replaces another one depends on the runs that completed before it.
     fn with_rule(own: &[&Arc<Event>], message_completes: Option<CompletionRule>) -> Self {
         let mut history = Self { runs: Runs::with_capacity(own.len()), message_completes, ..Self::default() };
         own.iter().for_each(|event| history.add(event));
         history
     }
 
-    /// Returns `true` if events with this path belong to a run. Paths that no engine makes do not: they are too long,
-    /// or there are too many of their runs to keep.
+    /// Returns `true` if events with this path belong to a run. They do not if the path is too long, or if the paths
+    /// of all runs already take too much memory. No engine makes such paths.
     #[must_use]
     pub fn keeps(&self, path: &NodePath) -> bool {
         is_usable(path) && (self.runs.path_bytes() < MOST_PATH_BYTES || self.runs.find(path).is_some())
@@ -193,7 +193,7 @@ impl History {
         let (failure, caught_at) = run.record.caught()?;
         while let Some(parent) = run.parent {
             run = self.runs.at(parent);
-            // If the failed attempt sent nothing in between, its error event itself carries the note.
+            // If the attempt that caught the failure sent nothing before it failed, its error event carries the note.
             if run.record.failed_at() >= caught_at {
                 return None;
             }
@@ -364,7 +364,7 @@ mod tests {
 
     use super::*;
 
-    /// Completions also apply while the events are read: they decide which answer a later one replaces.
+    /// Completions are needed while the events are read: they decide which answer a later one replaces.
     #[test]
     fn r910_an_answer_behind_a_run_that_a_message_completed_replaces_nothing() {
         let answer = |answer: &str| {

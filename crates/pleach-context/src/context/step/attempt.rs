@@ -1,4 +1,4 @@
-//! [`Attempt`]: a request of a step's node to its caller.
+//! [`Attempt`]: the request of a step's node that its caller run the closure.
 
 use std::any::Any;
 

@@ -69,8 +69,8 @@ impl RunHandle {
         Staged { event: Arc::new(event), output_source: OutputSource::None }
     }
 
-    /// Ends the body of a failed attempt that gets no error event. Returns the event for what plugins have counted, if
-    /// there is anything.
+    /// Ends the body of a failed attempt that gets no error event. Returns the event for the counts of plugins, if
+    /// there are any.
     pub(super) fn stage_counts(&self) -> Option<Staged> {
         let mut cell = self.ctx.cell();
         let wakers = cell.end();
@@ -287,7 +287,8 @@ impl Context {
         Ok(output_source)
     }
 
-    /// Sets what the run knows: author, invocation, path, branch, the runs whose output it is, and isolation scope.
+    /// Sets the fields that come from the run: author, invocation, path, branch, isolation scope, and the runs whose
+    /// output the event carries.
     fn enrich(&self, cell: &mut RunState, event: &mut Event) {
         event.set_author(self.author_in(cell));
         event.set_invocation_id(self.invocation().invocation_id().clone());
