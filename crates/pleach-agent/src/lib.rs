@@ -1,8 +1,8 @@
 //! Agents: nodes whose steps a model decides.
 //!
 //! This crate owns [`LlmAgent`] and the pure functions that build its requests: the template grammar of instructions
-//! ([`inject_session_state`]), the conversation that an agent sees ([`conversation`]), and the texts and declarations that
-//! agents add to a request ([`guidance`]). The engine runs agents like other nodes and stores their events.
+//! ([`inject_session_state`]), the conversation that an agent sees ([`conversation`]), and the texts and declarations
+//! that agents add to a request ([`guidance`]). The engine runs agents like other nodes and stores their events.
 
 mod call_ids;
 mod code;

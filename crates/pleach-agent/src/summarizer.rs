@@ -69,7 +69,7 @@ impl LlmSummarizer {
         Ok(self)
     }
 
-    /// Sets the clock by which the model waits between attempts.
+    /// Sets the clock for the waits between the attempts of a model call.
     #[must_use]
     pub fn with_clock(mut self, clock: impl Clock) -> Self {
         self.clock = Arc::new(clock);

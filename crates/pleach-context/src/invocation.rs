@@ -78,7 +78,7 @@ pub struct InvocationSetup {
     pub compaction: Option<Arc<dyn PromptCompaction>>,
     /// The scheduler that runs dynamic nodes.
     pub scheduler: Arc<dyn NodeScheduler>,
-    /// The invocation that has called this one as a tool, for an agent that is called as a tool.
+    /// The caller's invocation, if this is the invocation of an agent that is called as a tool.
     pub caller: Option<Arc<InvocationContext>>,
     /// The caller's request to stop.
     pub abort: AbortSignal,

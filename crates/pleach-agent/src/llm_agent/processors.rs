@@ -62,9 +62,10 @@ pub trait RequestProcessor: Send + Sync + 'static {
 
 /// The place of a request processor among the steps of an agent.
 ///
-/// The agent's own steps are, in order, `basic` (name of the model, generation config, schema of the answer), `instructions`,
-/// `identity`, `compaction`, `contents` (the conversation), `nl_planning`, `code_execution`, `output_schema` (the function in place of a
-/// schema of the answer), `agent_transfer`, `agent_tools` and `dynamic_instructions`.
+/// The agent's own steps are, in order, `basic` (name of the model, generation config, schema of the answer),
+/// `instructions`, `identity`, `compaction`, `contents` (the conversation), `nl_planning`, `code_execution`,
+/// `output_schema` (the function in place of a schema of the answer), `agent_transfer`, `agent_tools` and
+/// `dynamic_instructions`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessorPlace<'a> {
     /// After all other steps.

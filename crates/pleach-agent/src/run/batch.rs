@@ -91,7 +91,8 @@ impl AgentRun<'_> {
             .await;
             match next {
                 Ok(Ended::One(place)) => ended[place] = true,
-                // An answer may take long. The responses of ended calls are stored now, except those that end the batch.
+                // An answer may take long. The responses of ended calls are stored now, except those that end the
+                // batch.
                 Ok(Ended::Parked) => {
                     let plain = executed.iter_mut().filter_map(|call| call.take_if(|call| call.is_plain()));
                     self.answer(plain.collect()).await?;
@@ -165,7 +166,7 @@ impl AgentRun<'_> {
 
     /// Stores the responses in one event.
     async fn respond(&mut self, executed: &mut [Executed<'_>], clears_skip: bool) -> Result<StepEnd, NodeError> {
-        // Merging takes the actions of the calls.
+        // These are read now, because merging takes the actions of the calls.
         let answer = executed.iter().rev().find_map(Executed::answer);
         let finishing = self.finishing_args(executed).cloned();
         for call in executed.iter().filter(|call| call.response.is_none()) {

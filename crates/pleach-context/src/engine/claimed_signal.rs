@@ -24,8 +24,8 @@ impl ClaimedSignal {
         Some(Self { ctx: ctx.clone(), signal: taken.signal.clone(), taken: Mutex::new(Some(taken)) })
     }
 
-    /// Takes the signal permanently. Call this when the event that records the signal is sent. That event is stored even
-    /// if the body is dropped afterwards.
+    /// Takes the signal permanently. Call this when the event that records the signal is sent. That event is stored
+    /// even if the body is dropped afterwards.
     pub(crate) fn commit(&self) -> KeptSignal {
         *self.taken() = None;
         self.signal.clone()

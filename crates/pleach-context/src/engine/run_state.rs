@@ -40,7 +40,8 @@ pub(crate) struct RunState {
     pub(crate) error: Option<Box<ChildFailure>>,
     /// The run, or a run below it, is executed and not replayed.
     pub(crate) executes: bool,
-    /// The waker of the task that polls the body, while the body is pending: calls in other tasks wake it when they wait.
+    /// The waker of the task that polls the body, while the body is pending: calls in other tasks wake it when they
+    /// wait.
     pub(crate) body: Option<Waker>,
     pub(crate) parking: Parking,
     pub(crate) replay_order: Option<Box<ReplayOrder>>,
@@ -277,8 +278,8 @@ pub(crate) struct ToolPart {
 impl ToolPart {
     /// Returns the run id of the next child of this name; `None` if the run, and not the call, numbers its children.
     ///
-    /// The id is derived from the call. A resume makes only the calls without a response, and must find their runs under
-    /// the same ids.
+    /// The id is derived from the call. A resume makes only the calls without a response, and must find their runs
+    /// under the same ids.
     pub(crate) fn next_run_id(&mut self, name: &SmolStr) -> Option<SmolStr> {
         let id = self.peek_run_id(name)?;
         *self.children.entry(name.clone()).or_default() += 1;

@@ -74,8 +74,8 @@ struct Select {
     first: Option<(String, Value)>,
 }
 
-/// Added to inferred completion times, so that recorded completions always come before them: a run is marked as soon as
-/// it has completed. Times are numbers of events, and no memory holds this many.
+/// Added to inferred completion times, so that recorded completions always come before them: a run is marked as soon
+/// as it has completed. Times are numbers of events and never get this high.
 const INFERRED: u32 = 1 << 31;
 
 impl RunRecord {

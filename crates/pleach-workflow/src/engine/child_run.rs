@@ -19,8 +19,8 @@ pub(super) fn run_one<'a>(
     input: NodeInput,
     setup: RunSetup,
 ) -> impl Future<Output = RunResult> + 'a {
-    // Decided here and polled in place, so that the future is no larger than the run: each child pays for its allocation. Parts
-    // that few children need are boxed.
+    // The run is prepared here and polled in place, so that this future, which every child allocates, is no larger
+    // than the run. Parts that few children need are boxed.
     let mut begun = begin(parent, node, input, setup);
     async move {
         loop {
@@ -41,8 +41,8 @@ pub(super) fn run_one<'a>(
 
 /// How a run begins, as history decides.
 enum Begun<'a> {
-    /// The run has been executed, perhaps by an earlier process. It only has to wait for its turn among its siblings, or to store a
-    /// note.
+    /// The run has been executed, perhaps by an earlier process. It only has to wait for its turn among its siblings,
+    /// or to store a note.
     Ends(BoxFuture<'a, RunResult>),
     /// The run is executed, at least in parts.
     Runs { run: NodeRun<'a>, known: Known },
@@ -135,7 +135,7 @@ impl Known {
         !self.background && !self.replays
     }
 
-    /// Records that a run has completed, once it has.
+    /// If the run has completed, records that it has.
     async fn complete(self, parent: &RunHandle, spec: &NodeSpec, handle: RunHandle, end: RunResult) -> RunResult {
         if let Some(last) = handle.last_event().filter(|_| self.background) {
             // The caller may have ended before its child, so the enclosing runs end no earlier than this event.
@@ -177,7 +177,8 @@ fn refuses_answer(node: &dyn Node, record: &RunRecord) -> bool {
     misfit.is_some()
 }
 
-/// Returns `true` if the run executed nothing that history does not already record. A workflow's own events are ignored.
+/// Returns `true` if the run executed nothing that history does not already record. A workflow's own events are
+/// ignored.
 fn only_replayed(spec: &NodeSpec, handle: &RunHandle) -> bool {
     !handle.executes() && (spec.kind == NodeKind::Workflow || handle.last_event().is_none())
 }

@@ -18,7 +18,7 @@ pub(crate) struct RunSetup {
     pub(crate) position: Option<GraphPosition>,
     /// Whether the run is a background child.
     pub(crate) background: bool,
-    /// Whether the run follows a transfer. Then no body awaits it among other children.
+    /// Whether the run follows a transfer. If so, no body awaits it together with other children.
     pub(crate) follows_transfer: bool,
     /// See [`ChildSetup::answers_for`](pleach_context::engine::ChildSetup::answers_for).
     pub(crate) answers_for: Option<Arc<[NodePath]>>,

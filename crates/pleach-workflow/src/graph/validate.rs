@@ -47,7 +47,7 @@ fn too_deep(draft: &Draft) -> Option<Fault> {
 }
 
 fn duplicate_names(draft: &Draft) -> Vec<Fault> {
-    // START is a node of the graph with a name of its own.
+    // START is a node of the graph as well, so no other node may have its name.
     let mut counts = BTreeMap::from([(START_NAME, 1)]);
     for node in &draft.nodes {
         *counts.entry(node.spec().name.clone()).or_insert(0) += 1;

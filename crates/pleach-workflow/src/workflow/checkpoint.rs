@@ -1,4 +1,5 @@
-//! The additional events of resumable apps: snapshots of node statuses, echoes of replayed outputs, end-of-workflow events.
+//! The additional events of resumable apps: snapshots of node statuses, echoes of replayed outputs, end-of-workflow
+//! events.
 // R1030–R1033
 
 use pleach_context::engine::mark_completed;

@@ -1,7 +1,8 @@
 //! [`Ends`]: the order in which the ends of runs are handled. Pure decisions over plain data.
 //!
-//! The order decides which trigger becomes which run, so a replay must repeat it. Runs that are complete in history come
-//! first, in their original order. Executed runs follow in the order of their events, which the next replay sees.
+//! The order decides which trigger becomes which run, so a replay must repeat it. Runs that are complete in history
+//! come first, in their original order. Executed runs follow in the order of their events, which the next replay
+//! sees.
 // R629, R1020
 
 use std::cmp::Reverse;
@@ -52,7 +53,7 @@ impl<T, F: Into<T>> Ends<T, F> {
         self.waiting.push(end);
     }
 
-    /// Adds a nested workflow that starts and may have completed at this time. Its own replay shows whether it had.
+    /// Adds a nested workflow that starts and may have completed at `time`. Only its own replay shows whether it had.
     pub(super) fn nested(&mut self, path: NodePath, time: u32) {
         self.nested.insert(path, time);
     }
@@ -83,8 +84,8 @@ impl<T, F: Into<T>> Ends<T, F> {
         self.sorted = false;
     }
 
-    /// Adds executed runs that have ended. Thousands may end at once, so the vector is swapped in, and copied only if others are already
-    /// pending.
+    /// Adds executed runs that have ended. Thousands may end at once, so the vector is swapped in, and copied only if
+    /// others are already pending.
     pub(super) fn all_executed(&mut self, runs: &mut Vec<Executed<F>>) {
         if runs.is_empty() {
             return;

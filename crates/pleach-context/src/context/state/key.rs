@@ -88,7 +88,8 @@ impl<T: DeserializeOwned + Serialize> Key<T> {
         Ok(result)
     }
 
-    /// Sets the value unless a value other than null is stored. See [`State::set_if_absent`](crate::State::set_if_absent).
+    /// Sets the value unless a value other than null is stored. See
+    /// [`State::set_if_absent`](crate::State::set_if_absent).
     ///
     /// # Errors
     /// As [`State::set`](crate::State::set).

@@ -41,7 +41,8 @@ impl Step {
         self
     }
 
-    /// Limits the time of one attempt, after which the closure is dropped and the attempt fails with a `NodeTimeoutError`.
+    /// Limits the time of one attempt, after which the closure is dropped and the attempt fails with a
+    /// `NodeTimeoutError`.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);
