@@ -18,7 +18,8 @@ use crate::{Context, Dynamic, InputKind, InputReader, Need, NodeError, NodeInput
 ///
 /// An input that is not a `T` fails the node with a `ValidationError` that names the field and the type it needs.
 /// Messages of your own `Deserialize` implementations are replaced by a fixed sentence, because error texts are stored
-/// For a message of your own, use a wider type and check the value in the handler.
+/// and such a message may quote the value. For a message of your own, use a wider type and check the value in the
+/// handler.
 // R304, R504
 #[derive(Clone, Debug)]
 pub struct Input<T>(pub T);
