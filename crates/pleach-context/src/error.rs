@@ -133,8 +133,8 @@ impl NodeError {
 
     /// Turns any error of a handler into a node error.
     ///
-    /// A [`NodeError`] inside is kept with its class, whether the handler returned it unchanged, wrapped it
-    /// transparently, or holds it anywhere below an opaque carrier such as `anyhow::Error` or `Box<dyn Error>`.
+    /// A [`NodeError`] inside is kept with its class. The handler may have returned it unchanged, wrapped it
+    /// transparently, or put it anywhere below an opaque carrier such as `anyhow::Error` or `Box<dyn Error>`.
     /// Otherwise the class is the last segment of the name of `E`, or `Exception` for opaque carriers, `String` and
     /// types named `Error`.
     pub fn from_handler<E: Into<BoxError> + 'static>(error: E) -> Self {
@@ -272,8 +272,8 @@ impl NodeError {
     }
 }
 
-/// Returns the name by which [`NodeError::is`] knows errors made from an `E`: their class, or otherwise the full name
-/// of the type.
+/// Returns the name that [`NodeError::is`] accepts for errors made from an `E`: their class, or otherwise the full
+/// name of the type.
 pub(crate) fn name_of<E>() -> &'static str {
     let name = std::any::type_name::<E>();
     class_of(name).unwrap_or(name)

@@ -226,7 +226,7 @@ impl SharedToolset {
         closed
     }
 
-    /// Returns true if both are the same toolset, whichever of its tools they select.
+    /// Returns true if both are the same toolset, even if they select different tools.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.source, &other.source)

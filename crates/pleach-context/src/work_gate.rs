@@ -71,7 +71,8 @@ impl WorkGate {
         self.closed.store(true, Ordering::Release);
     }
 
-    /// Holds back every body for good: the invocation is replayed to find its recorded result, and nothing of it runs.
+    /// Holds back every body permanently: the invocation is replayed to find its recorded result, and none of its
+    /// bodies run.
     pub fn close_for_replay(&self) {
         self.replays_only.store(true, Ordering::Release);
         self.close();

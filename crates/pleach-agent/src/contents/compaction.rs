@@ -71,7 +71,7 @@ impl<'e> Calls<'e> {
 
 /// Restores call events that a summary has replaced, if a response to them was not summarised.
 ///
-/// The event is restored whole, with the last responses to its other calls. So the signatures of all its calls are
+/// The complete event is restored, with the last responses to its other calls. So the signatures of all its calls are
 /// kept, and no call looks unanswered.
 fn recover_calls<'e>(placed: Vec<Placed<'e>>, events: &[&'e Arc<Event>]) -> Vec<Entry<'e>> {
     let is_answer = |(_, entry): &Placed<'_>| entry.has_responses && entry.raw().is_some();

@@ -9,8 +9,8 @@ use super::entry::Entry;
 use super::merge::merge;
 use super::pairs::CallIndex;
 
-/// Moves the responses at the end right after their calls, and drops the entries between the last of these calls and
-/// the end, so that the model continues after its call. ADK: `rearrange_events_for_latest_function_response`
+/// Moves the responses at the end right after their calls. The entries between the last of these calls and the end
+/// are dropped, so that the model continues after its call. ADK: `rearrange_events_for_latest_function_response`
 pub(super) fn rearrange(entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
     let Some((last, history)) =
         entries.split_last().filter(|(last, history)| last.has_responses && !history.is_empty())

@@ -16,8 +16,8 @@ use crate::OutputWrapper;
 
 /// A node as a tool: a function, a workflow, an agent. ADK: `NodeTool`
 ///
-/// Every call is a run of the node below the agent's run: the run's events are stored, a question pauses the agent, and
-/// a resume continues a run that was cut off. The result is the node's output.
+/// Every call is a run of the node below the agent's run. The run's events are stored, a question pauses the agent,
+/// and a resume continues a run that was cut off. The result is the node's output.
 ///
 /// The arguments come from the node's input schema, or from the type that a workflow has declared with
 /// `.input::<T>()`. The members of an object are the arguments, and any other input is the argument `request`. If the

@@ -28,9 +28,9 @@ impl Context {
     /// `change` gets a copy of the actions, and it may call this context.
     ///
     /// # Errors
-    /// If the run has ended, if the state schema refuses a key, or if `change` sets an action that a node may not set:
-    /// requests for credentials and confirmations, checkpoints, summaries and rewinds. Nothing is changed in these
-    /// cases.
+    /// If the run has ended, if the state schema refuses a key, or if `change` sets an action that a node may not
+    /// set. Such actions are requests for credentials and confirmations, checkpoints, summaries and rewinds. Nothing
+    /// is changed in these cases.
     pub fn with_actions<R>(&self, change: impl FnOnce(&mut EventActions) -> R) -> Result<R, NodeError> {
         let before = self.actions();
         let mut changed = before.clone();

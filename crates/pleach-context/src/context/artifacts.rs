@@ -27,8 +27,9 @@ impl Context {
     /// A name starting with `user:` is shared by all sessions of the user.
     ///
     /// # Errors
-    /// A `ValueError` if there is no artifact service; the error of the service if it refuses the file; a
-    /// `RuntimeError` in a step, or if the run has ended, even while the file was being saved.
+    /// - A `ValueError` if there is no artifact service.
+    /// - The error of the service if it refuses the file.
+    /// - A `RuntimeError` in a step, or if the run has ended, even while the file was being saved.
     ///
     /// # Cancel safety
     /// If the future is dropped, the service may have saved the version, but no event lists it. A later save gets the

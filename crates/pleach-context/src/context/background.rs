@@ -43,7 +43,7 @@ impl Context {
     ///
     /// # Errors
     /// As [`Context::run_in_background`]; also a `ValueError` for a name or run id that cannot be part of a path, and
-    /// for `use_as_output`: the child's output would come too late to be this run's output.
+    /// for `use_as_output`, because the child's output would come too late to be this run's output.
     pub fn run_node_in_background(
         &self,
         node: Arc<dyn Node>,

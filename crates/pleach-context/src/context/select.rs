@@ -54,8 +54,9 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// Awaiting it returns the errors of [`ask`](Self::ask); a `ValueError` for a select without branches, for two
-    /// branches with the same id, and if the select begins while another call of the node is in progress.
+    /// Awaiting it returns the errors of [`ask`](Self::ask). It also returns a `ValueError` for a select without
+    /// branches, for two branches with the same id, and if the select begins while another call of the node is in
+    /// progress.
     ///
     /// # Cancel safety
     /// Once the future has been polled, the questions are stored even if the future is dropped.

@@ -19,13 +19,13 @@ impl Context {
         UNIX_EPOCH.checked_add(now).unwrap_or(UNIX_EPOCH)
     }
 
-    /// Sleeps for a duration that survives the process: the run pauses as it does for a question, and continues when
+    /// Sleeps for a duration that survives the process. The run pauses as it does for a question, and continues when
     /// the time has come, in this process or in another one.
     ///
-    /// The end of the sleep is stored when the sleep begins, and the waking is stored as an answer to it, so a resume
-    /// neither sleeps again nor reads a clock. The body is dropped and runs again, as with [`ask`](Self::ask). The
-    /// Runner that runs the invocation wakes it. After a restart of the process, the invocation is woken by a Runner
-    /// on which `Runner::start_timers` was called.
+    /// The end of the sleep is stored when the sleep begins, and the waking is stored as an answer to it. A resume
+    /// therefore neither sleeps again nor reads a clock. The body is dropped and runs again, as with
+    /// [`ask`](Self::ask). The Runner that runs the invocation wakes it. After a restart of the process, a Runner on
+    /// which `Runner::start_timers` was called wakes it.
     ///
     /// A sleep is not a timeout: a step that is still working keeps the run from pausing, and the sleep ends only after
     /// the run has paused. Limit a step with [`Step::timeout`](crate::Step::timeout), and a question with

@@ -43,7 +43,7 @@ impl RunHandle {
         }
     }
 
-    /// Removes a failure from those that the body has received. Call it when a resume will run the child again.
+    /// Removes a failure that the body has received. Call it when a resume will run the child again.
     pub fn forget_failure(&self, failure: &ChildFailure) {
         if let Some(failures) = self.ctx.cell().failures.as_deref_mut() {
             failures.received.retain(|(_, received)| received.path != failure.path);

@@ -40,8 +40,8 @@ pub(crate) struct RunState {
     pub(crate) error: Option<Box<ChildFailure>>,
     /// The run, or a run below it, is executed and not replayed.
     pub(crate) executes: bool,
-    /// The waker of the task that polls the body, while the body is pending: calls in other tasks wake it when they
-    /// wait.
+    /// The waker of the task that polls the body, while the body is pending. Calls in other tasks wake it when they
+    /// begin to wait.
     pub(crate) body: Option<Waker>,
     pub(crate) parking: Parking,
     pub(crate) replay_order: Option<Box<ReplayOrder>>,

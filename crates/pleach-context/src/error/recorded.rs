@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 use super::{NodeError, ancestors_of, names};
 
 impl NodeError {
-    /// Adds the fields that identify this error to a note: `code` and `message`, `class` if the error has a status,
-    /// `ancestors` if they are not the usual ones of the class, and the Rust `type`. Its causes are not recorded.
+    /// Adds the fields that identify this error to a note: `code`, `message` and the Rust `type`. A `class` is added
+    /// if the error has a status, and `ancestors` are added if they are not the usual ones of the class. Causes are
+    /// not recorded.
     pub(crate) fn describe(&self, note: &mut Map<String, Value>) {
         let record = &*self.record;
         let mut add = |key: &str, value: Value| note.insert(key.to_owned(), value);

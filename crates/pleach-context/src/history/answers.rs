@@ -67,8 +67,8 @@ impl History {
         asker.select.as_ref().and_then(selected).is_some_and(|(first, _)| first != id)
     }
 
-    /// Returns `true` if a run that took the answer to this run's question has completed: the run itself, a run above
-    /// or below it, or a run that began after the answer and is not in a parallel lane.
+    /// Returns `true` if a run that took the answer to this run's question has completed. Such a run is the run
+    /// itself, a run above or below it, or a run that began after the answer and is not in a parallel lane.
     // R910
     pub(super) fn is_final(&self, asker: &Asker) -> bool {
         let run = self.runs.at(asker.run);

@@ -355,8 +355,8 @@ impl RunRecord {
         if self.completed { self.completion_recorded_at } else { 0 }
     }
 
-    /// Returns when the run completed according to its own events: by a result, or, for a run that a message completes,
-    /// by any event that ends it. Returns 0 if they do not show it.
+    /// Returns when the run completed according to its own events; 0 if they do not show it. A result completes the
+    /// run. If a message can complete the run, any event that ends it completes it as well.
     pub(super) fn gave_at(&self, message_completes: impl FnOnce() -> bool) -> u32 {
         let has_result = || self.output.is_some() || (self.chose() && !self.chose_before_answer) || self.completed;
         let has_ended = self.finished && !self.failed && !self.is_open();

@@ -13,7 +13,7 @@ const ROOT: Prefix = 0;
 
 /// The number of segments of a branch that are considered. Branches come from outside, and each segment of each branch
 /// takes an entry.
-const MOST_SEGMENTS: usize = 256;
+const MAX_SEGMENTS: usize = 256;
 
 /// The completed runs of a history.
 #[derive(Debug)]
@@ -66,8 +66,8 @@ impl Takers {
         }
     }
 
-    /// Returns `true` if a run below the asking run has completed after `time`, or if another run has completed that
-    /// began after `time` on a branch that leads to `branch` or from it.
+    /// Returns `true` if a run below the asking run has completed after `time`. Also returns `true` if another run
+    /// has completed that began after `time`, on a branch that leads to `branch` or from it.
     pub(super) fn took(&self, runs: &Runs, asking: RunKey, branch: Option<&Branch>, time: u32) -> bool {
         let (prefixes, whole) = self.known(branch);
         let mut run = runs.at(asking);
@@ -111,7 +111,7 @@ impl Takers {
 }
 
 fn segments(branch: Option<&Branch>) -> impl Iterator<Item = &str> {
-    branch.into_iter().flat_map(Branch::segments).take(MOST_SEGMENTS)
+    branch.into_iter().flat_map(Branch::segments).take(MAX_SEGMENTS)
 }
 
 fn latest<K: std::hash::Hash + Eq>(map: &mut HashMap<K, u32>, key: K, time: u32) {

@@ -102,8 +102,8 @@ pub trait Node: Send + Sync + 'static {
     /// to close with the app.
     fn needs(&self, _needs: &mut Vec<Need>) {}
 
-    /// Returns true if the stored events of the run of `ctx` show that the run has completed, so that a resume need not
-    /// run it. It is called only for agents, which decide from their own events what they do next.
+    /// Returns true if the stored events show that the run of `ctx` has completed. A resume then need not run it. It
+    /// is called only for agents, which decide from their own events what they do next.
     fn has_completed(&self, _ctx: &Context) -> bool {
         false
     }

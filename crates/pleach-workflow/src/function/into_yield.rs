@@ -13,9 +13,14 @@ use serde_json::Value;
 
 /// Something that a node handler can return. The marker `M` is inferred.
 ///
-/// Implemented for every `Serialize` type (an output; null means no output), [`Event`], [`Content`] (a message and no
-/// output), [`Output`] (value, route and state on one event), [`RequestInput`] (a question: the answer becomes the
-/// output), [`Dynamic`], [`Yield`], `Result` of any of them, and streams of any of them.
+/// Implemented for:
+/// - every `Serialize` type: an output; null means no output
+/// - [`Event`]
+/// - [`Content`]: a message and no output
+/// - [`Output`]: value, route and state on one event
+/// - [`RequestInput`]: a question; the answer becomes the output
+/// - [`Dynamic`] and [`Yield`]
+/// - `Result` of any of them, and streams of any of them
 #[diagnostic::on_unimplemented(
     message = "a node handler cannot return `{Self}`",
     label = "not a handler result",

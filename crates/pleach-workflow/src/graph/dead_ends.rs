@@ -74,12 +74,12 @@ type JoinPath<'a> = Vec<&'a Link>;
 
 fn join_path<'a>(adjacency: &Adjacency<'a>, last: &'a Link) -> JoinPath<'a> {
     /// Longer paths are not checked.
-    const MOST: usize = 64;
+    const MAX_LENGTH: usize = 64;
     let mut links = vec![last];
     let mut from = last.from;
     while let End::Node { index, .. } = from {
         match adjacency.into[index].as_slice() {
-            [only] if links.len() < MOST => {
+            [only] if links.len() < MAX_LENGTH => {
                 links.push(only);
                 from = only.from;
             }

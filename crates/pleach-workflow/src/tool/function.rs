@@ -52,9 +52,9 @@ pub struct FunctionTool {
     long_running: bool,
 }
 
-/// Makes a tool from a handler: an `async fn` that takes [`Args<T>`](crate::Args) first, if it has parameters, then
-/// [`ToolContext`], [`FromState<T>`](pleach_context::FromState) or [`Shared<T>`](pleach_context::Shared), and returns
-/// a serialisable value or a `Result` of one.
+/// Makes a tool from a handler. The handler is an `async fn` that returns a serialisable value or a `Result` of one.
+/// If the tool has parameters, [`Args<T>`](crate::Args) comes first. The handler may also take [`ToolContext`],
+/// [`FromState<T>`](pleach_context::FromState) and [`Shared<T>`](pleach_context::Shared).
 ///
 /// Models see the description and the documentation of the fields of `T`.
 pub fn tool<H, M>(name: impl Into<String>, description: impl Into<String>, handler: H) -> FunctionTool

@@ -31,8 +31,8 @@ pub(crate) fn snapshot(ctx: &Context, graph: &Graph, schedule: &Schedule, comple
     event
 }
 
-/// Returns an echo: the output of a run that was replayed or that no other event records, and the runs that completed
-/// since the last event.
+/// Returns an echo: the output of a run that was replayed, or whose output no other event records. It also names the
+/// runs that completed since the last event.
 pub(crate) fn echo(
     ctx: &Context,
     path: NodePath,

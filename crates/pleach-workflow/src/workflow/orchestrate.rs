@@ -81,8 +81,8 @@ impl<'a> Orchestration<'a> {
         })
     }
 
-    /// Returns the run and its schedule. Both are boxed: each level of nested workflows polls the next one, and
-    /// without optimisation every value that passes through the polled function takes several times its size on the
+    /// Returns the run and its schedule. Both are boxed, because each level of nested workflows polls the next one.
+    /// Without optimisation, every value that passes through the polled function takes several times its size on the
     /// stack.
     ///
     /// # Errors

@@ -85,8 +85,8 @@ impl ReplayPlan {
         }
     }
 
-    /// Returns `true` if there is a later run that only the completion of this one can have started: the node's next
-    /// run, a run of a successor without other predecessors, or a join, which waits for all predecessors.
+    /// Returns `true` if there is a later run that can have started only after this one completed. That is the node's
+    /// next run, a run of a successor without other predecessors, or a join, which waits for all predecessors.
     fn is_followed(&self, graph: &Graph, history: &History, run: PlannedRun) -> bool {
         let node = run.node as usize;
         let began_after = |later: &PlannedRun| history.at(later.key).record.began_after(history.at(run.key).record);

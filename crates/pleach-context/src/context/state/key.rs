@@ -74,7 +74,7 @@ impl<T: DeserializeOwned + Serialize> Key<T> {
     ///
     /// The new value replaces the stored one. For keys of the session this is safe: no other run writes them in the
     /// meantime. For `app:` and `user:` keys it is not safe: concurrent sessions each start from the value that they
-    /// know, and the last one to be stored wins. Use [`add`](Self::add) and the other operations for those keys.
+    /// have read, and the last one to be stored wins. Use [`add`](Self::add) and the other operations for those keys.
     ///
     /// # Errors
     /// As [`Key::get`] and [`Key::set`].
@@ -103,8 +103,8 @@ impl<T: StateNumber> Key<T> {
     /// [`State::add`](crate::State::add).
     ///
     /// # Errors
-    /// As [`State::add`](crate::State::add); a `ValidationError` if the sum, as far as this invocation knows it, is not
-    /// a `T`.
+    /// As [`State::add`](crate::State::add); a `ValidationError` if the sum with the value that this invocation has
+    /// read is not a `T`.
     pub fn add(&self, ctx: &Context, amount: T) -> Result<(), NodeError> {
         let op = StateOp::Add(number(self.name, amount)?);
         let sum = op.apply(ctx.state().value(self.name).as_ref()).map_err(|error| misfit(self.name, &error))?;

@@ -99,8 +99,8 @@ impl<'a> State<'a> {
     /// returned as a `T`.
     ///
     /// # Errors
-    /// A `ValidationError` if the value does not fit; a `CorruptStorageError` if the stored value cannot be read, until
-    /// the key is set.
+    /// A `ValidationError` if the value does not fit. A `CorruptStorageError` if the stored value cannot be read and
+    /// the key has not been set since.
     pub fn try_get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, NodeError> {
         self.check_readable(key)?;
         // The value is taken out first: a type's own deserialisation must not run under the lock.
@@ -130,9 +130,10 @@ impl<'a> State<'a> {
     /// Sets a key.
     ///
     /// # Errors
-    /// A `ValidationError` if the value has no JSON form, for example because it contains NaN, or nests more than 124
-    /// levels deep; a `StateSchemaError` if the state schema refuses it; a `RuntimeError` if the run has ended, or in a
-    /// step (see [`Context::step`]).
+    /// - A `ValidationError` if the value has no JSON form, for example because it contains NaN, or nests more than
+    ///   124 levels deep.
+    /// - A `StateSchemaError` if the state schema refuses the value.
+    /// - A `RuntimeError` if the run has ended, or in a step (see [`Context::step`]).
     pub fn set(&self, key: impl Into<String>, value: impl Serialize) -> Result<(), NodeError> {
         let key = key.into();
         self.check_keys([&key])?;

@@ -17,7 +17,7 @@ use crate::ChildFailure;
 use crate::history::Notes;
 
 /// If at least this many events wait, streaming nodes are held up.
-const CROWD: usize = 64;
+const CROWDED: usize = 64;
 
 /// The place of an event in the queue of its invocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -137,7 +137,7 @@ impl EventQueue {
     /// Returns `true` if many events wait. A node that does not wait for its own events should then let the Runner
     /// catch up.
     pub fn is_crowded(&self) -> bool {
-        self.waiting.load(Ordering::Acquire) >= CROWD
+        self.waiting.load(Ordering::Acquire) >= CROWDED
     }
 
     /// Takes the next event that is to be stored.

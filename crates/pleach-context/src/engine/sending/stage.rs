@@ -87,8 +87,8 @@ impl RunHandle {
         counted
     }
 
-    /// Drops the changes that no event carries yet. Reserved keys stay, because what plugins have counted has happened.
-    /// Values that were set stay visible in this process.
+    /// Drops the changes that no event carries yet. Reserved keys stay, because the calls that plugins have counted
+    /// were made. Values that were set stay visible in this process.
     pub fn discard_changes(&self) {
         self.ctx.discard(&mut self.ctx.cell());
     }
@@ -412,8 +412,8 @@ fn check_question_id(id: &str) -> Result<(), NodeError> {
     Ok(())
 }
 
-/// Refuses a default without a deadline, because it would never be used, and a default that does not fit the schema,
-/// because it would fail the run at the deadline.
+/// Refuses a default without a deadline, because it would never be used. Also refuses a default that does not fit the
+/// schema, because it would fail the run at the deadline.
 fn check_default(id: &str, ask: &RequestInput) -> Result<(), NodeError> {
     if ask.deadline.is_none() {
         return match &ask.default {
