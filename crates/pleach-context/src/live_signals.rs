@@ -74,8 +74,8 @@ impl LiveSignals {
         self.stored.notified()
     }
 
-    /// Records that a body waits for signals with these names, and returns true. Returns false if one of them is just
-    /// being stored.
+    /// Records that a body waits for signals with these names, and returns true. Returns false if one of them is being
+    /// stored.
     pub(crate) fn wait(&self, names: Vec<String>) -> bool {
         let mut inner = self.inner();
         let may = inner.storing.as_ref().is_none_or(|storing| !names.contains(storing));

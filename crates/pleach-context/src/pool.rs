@@ -1,4 +1,4 @@
-//! [`on_pool`].
+//! [`on_pool`]: runs a function on tokio's pool for blocking work.
 
 use std::pin::Pin;
 use std::task::{Context as TaskContext, Poll};

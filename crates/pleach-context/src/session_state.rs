@@ -1,8 +1,8 @@
 //! [`SessionState`]: the session state as an invocation sees it, in the order of its writes.
 //!
 //! Several runs may write the same key, and their events may be stored in another order than the writes. The order of
-//! the writes decides: readers see the newest write, and an event that is stored late must not undo it, neither here
-//! nor in the store. Therefore each key keeps its writes until all of them are stored. For a key that only one run
+//! the writes decides: readers see the newest write, and an event that is stored late must not undo it, here or
+//! in the store. Therefore each key keeps its writes until all of them are stored. For a key that only one run
 //! writes, only the delta of that run is kept.
 
 use std::collections::VecDeque;
@@ -267,7 +267,7 @@ impl SessionState {
             return Err(error);
         }
         match self.writes.get_mut(key) {
-            // This delta already sets the key to a value, and keeps doing so.
+            // This delta sets the key, so its event carries the resulting value and not the operation.
             Some(Writes::Lone(known)) if *known == delta => {}
             None => {
                 let log = Log::new(before.flatten(), delta, op);

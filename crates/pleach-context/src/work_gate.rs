@@ -24,7 +24,7 @@ pub struct WorkGate {
 struct Waiting {
     run: NodePath,
     /// Whether the body's node yields results.
-    gives: bool,
+    yields_results: bool,
     waker: Waker,
 }
 
@@ -33,9 +33,9 @@ impl WorkGate {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns ready if the body of the run at `path` may run; otherwise `cx` is woken once it may. `gives` is true if
-    /// its node yields results. For engines.
-    pub fn poll_pass(&self, path: &NodePath, gives: bool, cx: &TaskContext<'_>) -> Poll<()> {
+    /// Returns ready if the body of the run at `path` may run; otherwise `cx` is woken once it may. `yields_results`
+    /// is true if its node yields results. For engines.
+    pub fn poll_pass(&self, path: &NodePath, yields_results: bool, cx: &TaskContext<'_>) -> Poll<()> {
         if !self.closed.load(Ordering::Acquire) {
             return Poll::Ready(());
         }
@@ -44,7 +44,7 @@ impl WorkGate {
         if !self.closed.load(Ordering::Acquire) {
             return Poll::Ready(());
         }
-        waiting.push(Waiting { run: path.clone(), gives, waker: cx.waker().clone() });
+        waiting.push(Waiting { run: path.clone(), yields_results, waker: cx.waker().clone() });
         Poll::Pending
     }
 
@@ -63,7 +63,7 @@ impl WorkGate {
     /// Returns the runs whose bodies wait, each with whether its node yields results.
     #[must_use]
     pub fn wanted(&self) -> Vec<(NodePath, bool)> {
-        self.waiting().iter().map(|waiting| (waiting.run.clone(), waiting.gives)).collect()
+        self.waiting().iter().map(|waiting| (waiting.run.clone(), waiting.yields_results)).collect()
     }
 
     /// Holds back every body from now on. For the Runner, before any body runs.

@@ -1,4 +1,4 @@
-//! Replacing events by their summaries.
+//! Replaces events by their summaries.
 // L46
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Calls and their responses throughout a conversation.
+//! Puts the responses after their calls throughout a conversation.
 // L49, L50
 
 use std::collections::BTreeSet;

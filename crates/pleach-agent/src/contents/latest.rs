@@ -1,4 +1,4 @@
-//! Ordering a conversation that ends in responses.
+//! Orders a conversation that ends in responses.
 // L48
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Merging several events that answer the calls of one event.
+//! Merges several events that answer the calls of one event.
 // L48, L49
 
 use foldhash::HashMap;

@@ -1,4 +1,4 @@
-//! Dropping calls and responses without their counterpart.
+//! Drops calls and responses without their counterpart.
 // L47, L51
 
 use foldhash::HashSet;

@@ -1,4 +1,4 @@
-//! Finding the call that a response answers.
+//! Finds the call that a response answers.
 // L47–L51
 
 use foldhash::HashMap;

@@ -1,4 +1,4 @@
-//! Deciding which events an agent sees.
+//! Decides which events an agent sees.
 // L41–L45
 
 use std::borrow::Cow;

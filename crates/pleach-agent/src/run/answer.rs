@@ -1,4 +1,4 @@
-//! Storing the agent's answer: as state under its output key, and as the output of its node.
+//! Stores the agent's answer: as state under its output key, and as the output of its node.
 // L150–L154, L182
 
 use std::sync::Arc;

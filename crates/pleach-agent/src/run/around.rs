@@ -1,4 +1,4 @@
-//! [`Around`]: the plugins and callbacks before and after every run of an agent.
+//! [`Around`]: calls the plugins and callbacks before and after every run of an agent.
 // L134–L136, L179
 
 use pleach_context::engine::{LaneSetup, PluginManager, RunHandle};

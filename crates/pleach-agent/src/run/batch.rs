@@ -1,4 +1,4 @@
-//! Executing the calls of one response together.
+//! Executes the calls of one response together.
 // L100–L115
 
 use std::future::poll_fn;

@@ -1,4 +1,4 @@
-//! Executing one call of a response.
+//! Executes one call of a response.
 // L101, L102, L105, L106
 
 use std::pin::pin;

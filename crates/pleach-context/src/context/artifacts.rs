@@ -1,4 +1,4 @@
-//! Files from inside a node.
+//! The methods of `Context` for files.
 // R220
 
 use pleach_artifact::{ArtifactError, ArtifactKey, ArtifactScope, ArtifactService, ArtifactVersion, SaveArtifact};

@@ -1,4 +1,4 @@
-//! Asking a person in the middle of a node.
+//! The methods of `Context` that ask a person in the middle of a node.
 
 use pleach_core::{Content, Event, Map, RequestInput};
 use pleach_schema::read_answer;

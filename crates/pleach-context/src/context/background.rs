@@ -1,4 +1,4 @@
-//! Starting background children, which the caller does not wait for.
+//! Starts background children, which the caller does not wait for.
 // R643
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Running other nodes from inside a node.
+//! Runs other nodes from inside a node.
 
 use std::sync::Arc;
 

@@ -87,7 +87,7 @@ impl<T: DeserializeOwned> FromContext for Resume<T> {
 /// Logs a warning about a stored answer that cannot be read as the parameter's type. Stored schemas do not describe
 /// that type, so such an answer can be stored.
 pub(crate) fn warn_unread(ctx: &Context, error: &AnswerError) {
-    tracing::warn!(node = %ctx.node_path(), misfit = %error, "a stored answer does not fit the type that the node reads: it asks again");
+    tracing::warn!(node = %ctx.node_path(), misfit = %error, "a stored answer does not fit the type that the node reads: the node asks again");
 }
 
 /// All answers to this node's questions, by question id; empty unless the run resumes.

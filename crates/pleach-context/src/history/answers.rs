@@ -133,8 +133,7 @@ impl History {
         self.with_owners(run, |run| run.drop_waiting(&others));
     }
 
-    /// Passes the answer to a call on to the runs that wait for a question whose id is in the name of the call's
-    /// branch.
+    /// Passes an answer on to the runs that wait for a question whose id is part of the branch of `event`.
     fn answer_by_branch(&mut self, event: &Event, answer: &Value) {
         let Some(branch) = event.branch() else { return };
         let ids: Vec<&str> = branch.run_ids().collect();

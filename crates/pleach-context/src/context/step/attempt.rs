@@ -1,4 +1,4 @@
-//! [`Attempt`]: the request of a step's node that its caller run the closure.
+//! [`Attempt`]: asks the caller of a step to run the closure.
 
 use std::any::Any;
 
