@@ -67,7 +67,7 @@ pub struct InvocationSetup {
     pub agent_name: SmolStr,
     /// The root agent; `None` if the root is not an agent.
     pub agent: Option<Arc<AgentSpec>>,
-    /// The settings.
+    /// The settings of the invocation.
     pub run_config: Arc<RunConfig>,
     /// Whether the app records checkpoints.
     // R1030

@@ -90,7 +90,7 @@ impl Context {
         self.inner.invocation.invocation_id().as_str()
     }
 
-    /// The user.
+    /// The id of the user that the session belongs to.
     #[must_use]
     pub fn user_id(&self) -> &str {
         self.inner.invocation.user_id().as_str()

@@ -133,7 +133,8 @@ impl History {
         self.with_owners(run, |run| run.drop_waiting(&others));
     }
 
-    /// Passes an answer on to the runs that wait for a question whose id is part of the branch of `event`.
+    /// A call can run on a branch that is named after a question. Passes the call's answer to the runs that wait for
+    /// that question.
     fn answer_by_branch(&mut self, event: &Event, answer: &Value) {
         let Some(branch) = event.branch() else { return };
         let ids: Vec<&str> = branch.run_ids().collect();

@@ -84,7 +84,7 @@ pub trait Plugin: fmt::Debug + Send + Sync + 'static {
     /// The hook is called for the root, nodes of graphs, dynamic children and agents. It is called for each attempt,
     /// and again when a resume runs the body again. It is not called for runs that history answers, nor for a
     /// workflow that a resume or a retry continues. Agents within a `SequentialAgent`, `LoopAgent` or `ParallelAgent`
-    /// run within its run, so only [`before_agent`](Self::before_agent) is called for them.
+    /// run within its run: [`before_agent`](Self::before_agent) is called for them instead.
     fn before_node<'a>(
         &'a self,
         _node: &'a NodeSpec,

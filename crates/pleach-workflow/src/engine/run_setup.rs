@@ -46,7 +46,8 @@ impl CallerChoice {
     }
 }
 
-/// Returns the isolation scope of an agent that works on a task, which has a conversation of its own with the user.
+/// Returns the isolation scope of an agent that works on a task. Such an agent has a conversation of its own with the
+/// user.
 // R1211, L193
 pub(super) fn task_scope(node: &dyn Node, path: &NodePath) -> Option<Arc<str>> {
     let agent = node.agent()?;

@@ -33,7 +33,7 @@ impl<T> Key<T> {
         Self { name, kind: std::marker::PhantomData }
     }
 
-    /// The name.
+    /// The name of the key.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
