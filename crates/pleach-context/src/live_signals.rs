@@ -22,7 +22,8 @@ pub(crate) struct LiveSignals {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// The place of the next signal that arrives. It never restarts, so that a returned signal gets its own place back.
+    /// The number of the next signal that arrives. Numbers are never used again, so a signal that is given back keeps
+    /// its place.
     next: u32,
     /// The events of the signals that runs have taken, or are taking.
     claimed: HashSet<String>,
@@ -69,7 +70,7 @@ impl LiveSignals {
         }
     }
 
-    /// Returns a future that completes when, from now on, a signal has been stored or could not be stored.
+    /// Returns a future that completes after the next attempt to store a signal, even if the attempt fails.
     pub(crate) fn changed(&self) -> Notified<'_> {
         self.stored.notified()
     }

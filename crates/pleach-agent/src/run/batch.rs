@@ -102,7 +102,7 @@ impl AgentRun<'_> {
                     // This cancels the calls that still run.
                     drop(running);
                     self.answer_before_failure(executed.into_iter().flatten().collect()).await?;
-                    // The changes of the other calls are dropped with the step.
+                    // This moves the changes of all calls to the run, which drops them with the failed step.
                     lanes.iter().for_each(|lane| self.handle.merge_lane(lane));
                     return Err(error);
                 }

@@ -115,9 +115,9 @@ impl FunctionTool {
         self
     }
 
-    /// Sets how a person is asked to approve a call: the text, made from the call's arguments, who is asked, and how
-    /// long the answer may take. Every call needs an approval unless [`confirm_if`](Self::confirm_if) selects the
-    /// calls. If the arguments do not fit `T`, the default text is used.
+    /// Sets how a person is asked to approve a call. `words` makes the request from the call's arguments: the text, who
+    /// is asked, and how long the answer may take. Every call needs an approval unless [`confirm_if`](Self::confirm_if)
+    /// selects the calls. If the arguments do not fit `T`, the default text is used.
     ///
     /// ```
     /// # use pleach_context::ConfirmationRequest;

@@ -108,7 +108,7 @@ impl<T, F: Into<T>> Ends<T, F> {
         self.gate.awaited().is_some()
     }
 
-    /// Returns the completion time of the missing run that held completions wait for, or `None` if none are held.
+    /// If completions are held, returns the completion time of the run that they wait for.
     pub(super) fn stuck_at(&self) -> Option<u32> {
         self.gate.awaited().filter(|_| self.gate.is_holding())
     }
@@ -142,7 +142,8 @@ impl<T, F: Into<T>> Ends<T, F> {
         }
         if self.chosen.is_empty() && !self.is_unsure() {
             self.sort();
-            // The successors of one executed run may have completed in history before the other executed runs.
+            // While history has more completions, executed runs are handled one by one: history may have completed the
+            // successors of one of them, which come before the other executed runs.
             self.due = if self.is_replaying() { self.new.len().min(1) } else { self.new.len() };
         }
         !self.chosen.is_empty() || self.due > 0
