@@ -15,7 +15,8 @@ use crate::ConnectError;
 /// | `sqlite+aiosqlite:///FILE` | SQLite file as above; a new file gets google-adk's *v1* layout |
 /// | `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` | Postgres. The schemes `postgres`, `postgresql+asyncpg` and `postgresql+psycopg` mean the same |
 ///
-/// A file that has tables keeps its layout, whatever the scheme. An SQLite URL may end in `?` and options joined by `&`:
+/// A file that has tables keeps its layout, whatever the scheme. An SQLite URL may end in `?` and options joined by
+/// `&`:
 ///
 /// | option | meaning |
 /// | --- | --- |

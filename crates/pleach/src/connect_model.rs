@@ -18,8 +18,8 @@ use crate::ConnectModelError;
 /// For all other settings, use the builders in [`models`](crate::models).
 ///
 /// # Errors
-/// An unknown provider, a provider whose feature is off (the error names it), a missing key, a base URL that cannot be used.
-/// No error shows a key.
+/// An unknown provider, a provider whose feature is off (the error names it), a missing key, a base URL that cannot
+/// be used. No error shows a key.
 pub fn model(name: &str) -> Result<Arc<dyn Model>, ConnectModelError> {
     let Some((provider, model)) = name.split_once(':') else {
         return Err(ConnectModelError::NoProvider { name: name.to_owned() });

@@ -1,7 +1,7 @@
 //! The ADK 2.x agent runtime in Rust.
 //!
-//! A workflow is a graph of nodes, and every step of a run is stored as an event in a session. So a run streams its events, pauses
-//! for a person, survives a crash and continues in another process.
+//! A workflow is a graph of nodes, and every step of a run is stored as an event in a session. So a run streams its
+//! events, pauses for a person, survives a crash and continues in another process.
 //!
 //! ```
 //! use pleach::prelude::*;
