@@ -1,4 +1,4 @@
-//! Ids of the calls that a model makes.
+//! The ids of the calls that a model makes: assigns missing ids, and makes run ids from them.
 
 use pleach_core::{Content, IdGen};
 use pleach_model::CLIENT_CALL_ID_PREFIX;

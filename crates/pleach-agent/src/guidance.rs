@@ -87,8 +87,8 @@ pub fn identity(name: &str, description: &str) -> String {
 
 /// Returns a dynamic instruction as a content of the user, for agents that also have a static instruction.
 ///
-/// The content begins with an explanation of the markers that enclose the instruction. Markers inside the instruction are
-/// replaced, so that no value of the state can end it.
+/// The content begins with an explanation of the markers that enclose the instruction. Markers inside the instruction
+/// are replaced, so that no value of the state can end it.
 // L33
 #[must_use]
 pub fn dynamic_instruction(text: &str) -> Content {

@@ -1,8 +1,11 @@
 //! Agents: nodes whose steps a model decides.
 //!
-//! This crate owns [`LlmAgent`] and the pure functions that build its requests: the template grammar of instructions
-//! ([`inject_session_state`]), the conversation that an agent sees ([`conversation`]), and the texts and declarations that
-//! agents add to a request ([`guidance`]). The engine runs agents like other nodes and stores their events.
+//! This crate owns [`LlmAgent`] and the pure functions that build its requests:
+//! - [`inject_session_state`] implements the template grammar of instructions.
+//! - [`conversation`] returns the conversation that an agent sees.
+//! - [`guidance`] contains the texts and declarations that agents add to a request.
+//!
+//! The engine runs agents like other nodes and stores their events.
 
 mod call_ids;
 mod code;

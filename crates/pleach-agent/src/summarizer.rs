@@ -25,7 +25,7 @@ and state the primary language used by the user at the top of your summary (e.g.
 summary should be concise and capture the essence of the interaction.\n\n{conversation_history}";
 
 /// The maximum number of characters of a call's arguments, or of its result, in a prompt.
-const MOST_OF_A_CALL: usize = 2_000;
+const MAX_CALL_CHARS: usize = 2_000;
 
 /// Summarises events with a model. ADK: `LlmEventSummarizer`
 ///
@@ -69,7 +69,7 @@ impl LlmSummarizer {
         Ok(self)
     }
 
-    /// Sets the clock by which the model waits between attempts.
+    /// Sets the clock for the waits between the attempts of a model call.
     #[must_use]
     pub fn with_clock(mut self, clock: impl Clock) -> Self {
         self.clock = Arc::new(clock);
@@ -146,7 +146,7 @@ fn lines_of(part: &Part, author: &str, lines: &mut Vec<String>) {
 
 fn shortened(values: Option<&Map>) -> String {
     let text = values.map_or_else(|| "None".to_owned(), |values| python::repr(&Value::Object(values.clone())));
-    match text.char_indices().nth(MOST_OF_A_CALL) {
+    match text.char_indices().nth(MAX_CALL_CHARS) {
         Some((end, _)) => format!("{}... [truncated {} chars]", &text[..end], text[end..].chars().count()),
         None => text,
     }

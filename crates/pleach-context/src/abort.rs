@@ -1,4 +1,4 @@
-//! Asking an invocation to stop.
+//! [`AbortSignal`]: a request to stop an invocation.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,5 +1,5 @@
-//! Agents as the runtime sees them through [`Node::agent`]: their place in a tree, and the source of their
-//! instructions.
+//! [`AgentSpec`]: the declaration of an agent and its place in the tree of agents. The runtime gets it from
+//! [`Node::agent`].
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -35,7 +35,7 @@ pub enum ShellKind {
     Parallel,
 }
 
-/// The runtime's knowledge of an agent: its declaration, and its place in the tree of agents.
+/// The declaration of an agent, and its place in the tree of agents.
 #[non_exhaustive]
 pub struct AgentSpec {
     /// The agent's name.
@@ -168,7 +168,7 @@ impl AgentSpec {
         self.is_llm && self.mode_below(false) == AgentMode::Chat
     }
 
-    /// Returns true if other agents run this one by a call, so that none transfers to it.
+    /// Returns true if other agents run this one through a tool call. They cannot transfer to it.
     pub fn is_delegated(&self) -> bool {
         matches!(self.mode, Some(AgentMode::Task | AgentMode::SingleTurn))
     }

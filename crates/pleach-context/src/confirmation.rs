@@ -86,7 +86,7 @@ impl ConfirmationRequest {
 }
 
 impl ConfirmationTerms {
-    /// Adds the terms to the arguments of an agent's request.
+    /// Adds the options to the arguments of an agent's request.
     pub fn put_on(&self, args: &mut Map) {
         let answer = self.deadline.map(|_| self.answer());
         let members = [
@@ -97,7 +97,7 @@ impl ConfirmationTerms {
         args.extend(members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
     }
 
-    /// Adds the terms to a node's question.
+    /// Adds the options to a node's question.
     #[must_use]
     pub fn put_on_question(&self, mut question: RequestInput) -> RequestInput {
         question.assignee.clone_from(&self.assignee);

@@ -1,14 +1,14 @@
-//! [`DeadEnd`]: a place where a branch of a workflow run ended without reaching a last node.
+//! [`DeadEnd`]: a place where a workflow run stopped before a last node of its graph.
 
 use std::fmt::{self, Write as _};
 
 use pleach_core::{NodePath, Route};
 use smol_str::SmolStr;
 
-/// The number of characters of a route that are shown: a route may be text from outside.
+/// The maximum number of characters shown of a route. A route can be long text from outside the program.
 const SHOWN: usize = 64;
 
-/// A place where a branch of a completed workflow run ended before a last node of the graph.
+/// A place where a completed workflow run stopped before a last node of its graph.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum DeadEnd {
@@ -45,7 +45,7 @@ fn shown(route: &Route) -> String {
     let mut text = String::new();
     for (place, key) in route.keys().iter().enumerate() {
         let separator = if place > 0 { ", " } else { "" };
-        // Writing to a text does not fail.
+        // Writing to a string does not fail.
         let _ = write!(text, "{separator}{key}");
         if let Some((end, _)) = text.char_indices().nth(SHOWN) {
             text.truncate(end);

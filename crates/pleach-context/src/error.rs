@@ -32,14 +32,15 @@ struct Record {
     status: Option<String>,
     message: String,
     ancestors: Vec<Cow<'static, str>>,
-    /// The Rust type that the error was made from. `RetryConfig::on` names types by it if they have no class of their
+    /// The Rust type that the error was made from. `RetryConfig::on` matches it for types that have no class of their
     /// own.
     type_name: Option<Cow<'static, str>>,
     /// The hint on how to fix the error, if the message is google-adk's.
     hint: Option<&'static str>,
     source: Option<BoxError>,
     child: Option<Box<ChildFailure>>,
-    /// The record itself: a transparent wrapper hands out `&Record`, and the whole error must be found from there.
+    /// A pointer to this record. A transparent wrapper returns `&Record` as its source, and the whole error must be
+    /// found from there.
     me: Weak<Record>,
 }
 
@@ -132,8 +133,8 @@ impl NodeError {
 
     /// Turns any error of a handler into a node error.
     ///
-    /// A [`NodeError`] inside is kept with its class, whether the handler returned it unchanged, wrapped it
-    /// transparently, or holds it anywhere below an opaque carrier such as `anyhow::Error` or `Box<dyn Error>`.
+    /// A [`NodeError`] inside is kept with its class. The handler may have returned it unchanged, wrapped it
+    /// transparently, or put it anywhere below an opaque carrier such as `anyhow::Error` or `Box<dyn Error>`.
     /// Otherwise the class is the last segment of the name of `E`, or `Exception` for opaque carriers, `String` and
     /// types named `Error`.
     pub fn from_handler<E: Into<BoxError> + 'static>(error: E) -> Self {
@@ -159,7 +160,7 @@ impl NodeError {
         })
     }
 
-    /// Replaces U+0000 in the texts, because no store accepts it: the texts may quote what another program said.
+    /// Replaces U+0000 in the texts, because no store accepts it. The texts may quote another program.
     fn from_record(mut record: Record) -> Self {
         if let Cow::Owned(mended) = without_nul(&record.class) {
             record.class = Cow::Owned(mended);
@@ -271,8 +272,8 @@ impl NodeError {
     }
 }
 
-/// Returns the name by which [`NodeError::is`] knows errors made from an `E`: their class, or otherwise the full name
-/// of the type.
+/// Returns the name that [`NodeError::is`] accepts for errors made from an `E`: their class, or otherwise the full
+/// name of the type.
 pub(crate) fn name_of<E>() -> &'static str {
     let name = std::any::type_name::<E>();
     class_of(name).unwrap_or(name)
@@ -338,7 +339,7 @@ impl fmt::Debug for Record {
     }
 }
 
-/// Shows the class in brackets: in a chain it adds what the message above it lacks.
+/// Shows the class in brackets, because the message above it in a chain of causes lacks the class.
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "({})", self.class)
@@ -397,7 +398,7 @@ impl fmt::Debug for Fail {
         let mut told = self.0.to_string();
         let mut cause = self.0.record.source();
         while let Some(error) = cause {
-            // A cause is left out if the text above contains it, and a record because it repeats its node error.
+            // Leaves out a cause whose text was already shown, and a record, because it repeats its node error.
             let text = error.to_string();
             if !told.contains(&text) && !error.is::<Record>() {
                 write!(f, "\n  caused by: {text}")?;

@@ -8,17 +8,17 @@ use futures_util::task::AtomicWaker;
 
 use crate::NodeError;
 
-/// Lets a step ask whether its run still has the session. A process that was suspended may have been taken for dead,
-/// and another one may have done the step. The Runner answers after a look at the store. Without a Runner, in tests of
-/// the engine, no question is asked.
+/// Lets a step ask whether its run still has the session. If a process was suspended, another process may have taken
+/// over the run and done the step. The Runner reads the store and answers. Without a Runner, in tests of the engine,
+/// no question is asked.
 #[derive(Debug, Default)]
 pub struct Fence {
-    asked: Mutex<Asked>,
+    questions: Mutex<Questions>,
     runner: AtomicWaker,
 }
 
 #[derive(Debug, Default)]
-struct Asked {
+struct Questions {
     service: Service,
     /// The number of questions so far. `answered` is the number of those that are answered.
     count: u64,
@@ -26,7 +26,7 @@ struct Asked {
     waiting: Vec<Waker>,
 }
 
-/// The answering side.
+/// The side that answers the questions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Service {
     #[default]
@@ -37,53 +37,53 @@ enum Service {
 }
 
 impl Fence {
-    fn asked(&self) -> MutexGuard<'_, Asked> {
+    fn questions(&self) -> MutexGuard<'_, Questions> {
         // Each change under the lock is complete before anything can panic.
-        self.asked.lock().unwrap_or_else(PoisonError::into_inner)
+        self.questions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until it is known that the run still has its session. If the run has lost it, the Runner ends the run, and
-    /// this future waits until then.
+    /// Waits until the Runner has confirmed that the run still has its session. If the run has lost it, the Runner
+    /// ends the run, and this future waits until then.
     ///
     /// # Errors
     /// A `RuntimeError` if the run has ended.
     pub(crate) async fn check(&self) -> Result<(), NodeError> {
         let mine = {
-            let mut asked = self.asked();
-            if asked.service == Service::Absent {
+            let mut questions = self.questions();
+            if questions.service == Service::Absent {
                 return Ok(());
             }
-            asked.count += 1;
-            asked.count
+            questions.count += 1;
+            questions.count
         };
         self.runner.wake();
         poll_fn(|cx| self.poll_answer(mine, cx)).await
     }
 
     fn poll_answer(&self, mine: u64, cx: &TaskContext<'_>) -> Poll<Result<(), NodeError>> {
-        let mut asked = self.asked();
-        if asked.answered >= mine {
+        let mut questions = self.questions();
+        if questions.answered >= mine {
             return Poll::Ready(Ok(()));
         }
-        if asked.service == Service::Ended {
+        if questions.service == Service::Ended {
             return Poll::Ready(Err(NodeError::new("RuntimeError", "the run has ended before the step began")));
         }
-        asked.waiting.push(cx.waker().clone());
+        questions.waiting.push(cx.waker().clone());
         Poll::Pending
     }
 
     /// Begins to answer. For the Runner, which then answers the questions up to [`unanswered`](Self::unanswered), and
     /// finally calls [`end`](Self::end).
     pub fn serve(&self) {
-        self.asked().service = Service::Runner;
+        self.questions().service = Service::Runner;
     }
 
     /// Ends the answers: all current and later questions get an error.
     pub fn end(&self) {
         let waiting = {
-            let mut asked = self.asked();
-            asked.service = Service::Ended;
-            std::mem::take(&mut asked.waiting)
+            let mut questions = self.questions();
+            questions.service = Service::Ended;
+            std::mem::take(&mut questions.waiting)
         };
         waiting.into_iter().for_each(Waker::wake);
     }
@@ -92,16 +92,16 @@ impl Fence {
     /// questions up to this number.
     #[must_use]
     pub fn unanswered(&self) -> Option<u64> {
-        let asked = self.asked();
-        (asked.answered < asked.count).then_some(asked.count)
+        let questions = self.questions();
+        (questions.answered < questions.count).then_some(questions.count)
     }
 
     /// Records that the run has the session, which answers the questions up to this number.
     pub fn passed(&self, number: u64) {
         let waiting = {
-            let mut asked = self.asked();
-            asked.answered = asked.answered.max(number);
-            std::mem::take(&mut asked.waiting)
+            let mut questions = self.questions();
+            questions.answered = questions.answered.max(number);
+            std::mem::take(&mut questions.waiting)
         };
         waiting.into_iter().for_each(Waker::wake);
     }

@@ -67,7 +67,7 @@ pub struct InvocationSetup {
     pub agent_name: SmolStr,
     /// The root agent; `None` if the root is not an agent.
     pub agent: Option<Arc<AgentSpec>>,
-    /// The settings.
+    /// The settings of the invocation.
     pub run_config: Arc<RunConfig>,
     /// Whether the app records checkpoints.
     // R1030
@@ -78,7 +78,7 @@ pub struct InvocationSetup {
     pub compaction: Option<Arc<dyn PromptCompaction>>,
     /// The scheduler that runs dynamic nodes.
     pub scheduler: Arc<dyn NodeScheduler>,
-    /// The invocation that has called this one as a tool, for an agent that is called as a tool.
+    /// The caller's invocation, if this is the invocation of an agent that is called as a tool.
     pub caller: Option<Arc<InvocationContext>>,
     /// The caller's request to stop.
     pub abort: AbortSignal,
@@ -107,8 +107,8 @@ impl InvocationSetup {
         let state = std::mem::take(&mut self.state);
         let events = std::mem::take(&mut self.events);
         let mut metadata = self.run_config.custom_metadata.clone();
-        // The field is public, so its setter may not have been used. An invocation within a tool call has no metadata
-        // of its own.
+        // The field is public, so a caller may have set reserved keys without the setter. An invocation within a tool
+        // call has no metadata of its own.
         drop_reserved_metadata(&mut metadata);
         let has_metadata = AtomicBool::new(!metadata.is_empty());
         let ic = InvocationContext {
@@ -205,7 +205,7 @@ impl InvocationContext {
         self.setup.caller.as_ref()
     }
 
-    /// The source of time.
+    /// The clock of the app.
     #[must_use]
     pub fn clock(&self) -> &Arc<dyn Clock> {
         &self.setup.services.clock
@@ -266,7 +266,7 @@ impl InvocationContext {
     }
 
     /// Returns a copy of the merged session state. Node code reads [`Context::state`](crate::Context::state), which
-    /// also knows the pending changes.
+    /// also contains the pending changes.
     #[must_use]
     pub fn state(&self) -> Map {
         self.with_state(Map::clone)

@@ -22,7 +22,8 @@ pub(crate) struct LiveSignals {
 
 #[derive(Debug, Default)]
 struct Inner {
-    /// The place of the next signal that arrives. It never restarts, so that a returned signal gets its own place back.
+    /// The number of the next signal that arrives. Numbers are never used again, so a signal that is given back keeps
+    /// its place.
     next: u32,
     /// The events of the signals that runs have taken, or are taking.
     claimed: HashSet<String>,
@@ -69,13 +70,13 @@ impl LiveSignals {
         }
     }
 
-    /// Returns a future that completes when, from now on, a signal has been stored or could not be stored.
+    /// Returns a future that completes after the next attempt to store a signal, even if the attempt fails.
     pub(crate) fn changed(&self) -> Notified<'_> {
         self.stored.notified()
     }
 
-    /// Records that a body waits for signals with these names, and returns true. Returns false if one of them is just
-    /// being stored.
+    /// Records that a body waits for signals with these names, and returns true. Returns false if one of them is being
+    /// stored.
     pub(crate) fn wait(&self, names: Vec<String>) -> bool {
         let mut inner = self.inner();
         let may = inner.storing.as_ref().is_none_or(|storing| !names.contains(storing));
@@ -86,7 +87,8 @@ impl LiveSignals {
     }
 }
 
-/// A signal that is being stored. A body that would begin to wait for its name in the meantime looks again afterwards.
+/// A signal that is being stored. A body that begins to wait for the signal's name in the meantime checks again
+/// afterwards.
 #[derive(Debug)]
 pub struct StoringSignal<'a>(&'a LiveSignals);
 

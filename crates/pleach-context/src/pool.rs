@@ -1,4 +1,4 @@
-//! [`on_pool`].
+//! [`on_pool`]: runs a function on tokio's pool for blocking work.
 
 use std::pin::Pin;
 use std::task::{Context as TaskContext, Poll};
@@ -21,7 +21,7 @@ pub async fn on_pool<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) 
     }
 }
 
-/// A function on the pool that does not begin once nothing waits for it any more.
+/// A function on the pool. If this is dropped before the function has begun, the function never begins.
 struct AbortOnDrop<T>(JoinHandle<T>);
 
 impl<T> Future for AbortOnDrop<T> {

@@ -22,8 +22,8 @@ pub enum StreamingMode {
 pub struct RunConfig {
     /// The streaming mode of model answers.
     pub streaming_mode: StreamingMode,
-    /// The number of model calls that a run may make; each resume starts a new count. 0 means no limit, `None` the
-    /// limit of the app.
+    /// The number of model calls that a run may make; each resume starts a new count. 0 means no limit, and `None`
+    /// means the limit of the app.
     pub max_llm_calls: Option<u32>,
     /// The metadata for every event of the invocation. Keys of the event itself win. Keys that are reserved for the
     /// runtime are dropped: those that begin with `__adk_internal_`, `_adk_`, `_pleach_` or `pleach_`.

@@ -1,4 +1,4 @@
-//! [`NodeScheduler`]: runs dynamic children. With [`RunOptions`] and [`BackgroundChild`].
+//! [`NodeScheduler`]: runs dynamic children. Also [`RunOptions`] and [`BackgroundChild`].
 
 use std::fmt;
 use std::sync::Arc;
@@ -52,7 +52,7 @@ pub struct RunOptions {
     pub use_as_output: bool,
     /// Whether the child runs on a sub-branch of its own.
     pub use_sub_branch: bool,
-    /// The branch to run on instead of the caller's; the empty text is the root.
+    /// The branch to run on instead of the caller's. An empty string is the root.
     pub override_branch: Option<String>,
     /// The isolation scope instead of the caller's.
     pub override_isolation_scope: Option<String>,

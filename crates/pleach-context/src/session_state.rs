@@ -1,8 +1,8 @@
 //! [`SessionState`]: the session state as an invocation sees it, in the order of its writes.
 //!
 //! Several runs may write the same key, and their events may be stored in another order than the writes. The order of
-//! the writes decides: readers see the newest write, and an event that is stored late must not undo it, neither here
-//! nor in the store. Therefore each key keeps its writes until all of them are stored. For a key that only one run
+//! the writes decides: readers see the newest write, and an event that is stored late must not undo it, here or
+//! in the store. Therefore each key keeps its writes until all of them are stored. For a key that only one run
 //! writes, only the delta of that run is kept.
 
 use std::collections::VecDeque;
@@ -32,7 +32,7 @@ enum Writes {
 
 /// The writes of a key in their order, from the first one that is not yet stored.
 ///
-/// Deltas are usually stored in the order of their writes. Each step then looks only at the front of the log, so that
+/// Deltas are usually stored in the order of their writes. Each step then reads only the front of the log, so that
 /// its cost does not depend on how many runs write the key.
 #[derive(Debug, Default)]
 struct Log {
@@ -96,8 +96,8 @@ impl Log {
         }
     }
 
-    /// Moves the pending writes of one delta into another. They keep their place in the order of writes, unless the
-    /// other delta has later writes: then they are placed directly after the last of these.
+    /// Moves the pending writes of one delta into another. If the other delta has later writes, they are placed
+    /// directly after the last of those. Otherwise they keep their place in the order of writes.
     fn adopt(&mut self, from: u64, into: u64) {
         let Some(moved) = self.pending.remove(&from) else { return };
         *self.pending.entry(into).or_default() += moved;
@@ -238,7 +238,7 @@ impl SessionState {
             Some(Writes::Lone(known)) if *known == delta => {}
             Some(writes) => {
                 let log = Self::log_of(writes, self.view.get(key));
-                // The same event overwrites the delta's own earlier writes.
+                // The event of the delta carries only the new value, so the delta's earlier writes are dropped.
                 log.remove(delta);
                 log.push(Entry::pending(delta, StateOp::Set(value.clone())));
             }
@@ -267,7 +267,7 @@ impl SessionState {
             return Err(error);
         }
         match self.writes.get_mut(key) {
-            // The key stays a value that this delta sets.
+            // This delta sets the key, so its event carries the resulting value and not the operation.
             Some(Writes::Lone(known)) if *known == delta => {}
             None => {
                 let log = Log::new(before.flatten(), delta, op);

@@ -1,4 +1,4 @@
-//! [`stable_uuid`].
+//! [`stable_uuid`]: derives a UUID from texts.
 
 use pleach_core::Uuid;
 use sha2::{Digest, Sha256};

@@ -71,8 +71,8 @@ pub trait Tool: Send + Sync + 'static {
         Box::pin(ready(Ok(false)))
     }
 
-    /// Returns the request for confirming this call, if it must be confirmed. If it is `None`, any person is asked, in
-    /// ADK's words and without a time limit.
+    /// Returns the confirmation request for this call, if the call must be confirmed. With `None`, any person is
+    /// asked, in ADK's words and without a time limit.
     fn confirmation(&self, _args: &Map, _ctx: &ToolContext) -> Option<ConfirmationRequest> {
         None
     }
@@ -112,7 +112,7 @@ pub trait Tool: Send + Sync + 'static {
     /// Adds the tool's needs. See [`Node::needs`](super::Node::needs).
     fn needs(&self, _needs: &mut Vec<Need>) {}
 
-    /// Adds the faults of the tool's declaration. An agent with a faulty tool is not built.
+    /// Adds the faults of the tool's declaration. Building an agent with a faulty tool fails.
     fn faults(&self, _faults: &mut Vec<NodeFault>) {}
 }
 
@@ -126,14 +126,14 @@ pub enum Need {
     Model(SmolStr),
     /// A toolset, which the app's Runner closes.
     Toolset(SharedToolset),
-    /// A model that meets what an agent demands.
+    /// A demand that the model of an agent must meet.
     Demand(Arc<dyn ModelDemand>),
 }
 
 /// A demand that an agent makes of its model, for example that answers fit a schema.
 pub trait ModelDemand: fmt::Debug + Send + Sync {
-    /// Returns the reason why the agent's model, or the app's model if the agent has none, does not meet the demand: a
-    /// sentence that names the agent.
+    /// Returns a sentence, with the agent's name, that says why the model does not meet the demand; `None` if it
+    /// does. The model is the agent's, or the app's model `of_app` if the agent has none.
     fn unmet(&self, of_app: Option<&Arc<dyn Model>>) -> Option<String>;
 }
 

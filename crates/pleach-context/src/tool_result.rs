@@ -37,7 +37,7 @@ pub enum Scheduling {
 }
 
 impl ToolResult {
-    /// Adds media with this IANA media type, whose bytes are sent along.
+    /// Adds media of this IANA media type, sent as bytes.
     #[must_use]
     pub fn with_bytes(mut self, mime_type: impl Into<String>, data: impl Into<Bytes>) -> Self {
         let blob = Blob { data: Some(data.into()), mime_type: Some(mime_type.into()), ..Blob::default() };
@@ -45,7 +45,7 @@ impl ToolResult {
         self
     }
 
-    /// Adds media with this IANA media type, which the provider loads from an address.
+    /// Adds media of this IANA media type, which the provider loads from this address.
     #[must_use]
     pub fn with_file(mut self, mime_type: impl Into<String>, uri: impl Into<String>) -> Self {
         let file = FileData { file_uri: Some(uri.into()), mime_type: Some(mime_type.into()), ..FileData::default() };

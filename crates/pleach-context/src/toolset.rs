@@ -72,8 +72,8 @@ pub trait Toolset: Send + Sync + 'static {
     }
 }
 
-/// A toolset with the selection of its tools that an agent gets. Cheap to clone: clones are the same toolset, for
-/// several agents.
+/// A toolset, and the selection of its tools that an agent gets. It is cheap to clone, and clones share the toolset,
+/// so several agents can use it.
 ///
 /// It is closed once, with the Runner. Its tools are listed once in an invocation, unless
 /// [`Toolset::changes_between_steps`] is true.
@@ -226,7 +226,7 @@ impl SharedToolset {
         closed
     }
 
-    /// Returns true if both are the same toolset, whichever of its tools they select.
+    /// Returns true if both are the same toolset, even if they select different tools.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.source, &other.source)

@@ -9,8 +9,8 @@ use pleach_core::NodePath;
 /// Holds node bodies back until their run has the session to itself; open unless the Runner closes it.
 ///
 /// A resume that begins with a body has stored nothing yet, so it cannot know whether another writer came first. The
-/// engine asks before each body. When the first body asks, the Runner claims the session and opens the gate. Answers
-/// from history do not pass the gate, so a resume that runs nothing claims nothing.
+/// engine asks before each body. When the first body asks, the Runner claims the session and opens the gate. Replayed
+/// runs do not pass the gate, so a resume that runs nothing claims nothing.
 #[derive(Debug, Default)]
 pub struct WorkGate {
     closed: AtomicBool,
@@ -24,7 +24,7 @@ pub struct WorkGate {
 struct Waiting {
     run: NodePath,
     /// Whether the body's node yields results.
-    gives: bool,
+    yields_results: bool,
     waker: Waker,
 }
 
@@ -33,9 +33,9 @@ impl WorkGate {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns ready if the body of the run at `path` may run; otherwise `cx` is woken once it may. `gives` is true if
-    /// its node yields results. For engines.
-    pub fn poll_pass(&self, path: &NodePath, gives: bool, cx: &TaskContext<'_>) -> Poll<()> {
+    /// Returns ready if the body of the run at `path` may run; otherwise `cx` is woken once it may. `yields_results`
+    /// is true if its node yields results. For engines.
+    pub fn poll_pass(&self, path: &NodePath, yields_results: bool, cx: &TaskContext<'_>) -> Poll<()> {
         if !self.closed.load(Ordering::Acquire) {
             return Poll::Ready(());
         }
@@ -44,7 +44,7 @@ impl WorkGate {
         if !self.closed.load(Ordering::Acquire) {
             return Poll::Ready(());
         }
-        waiting.push(Waiting { run: path.clone(), gives, waker: cx.waker().clone() });
+        waiting.push(Waiting { run: path.clone(), yields_results, waker: cx.waker().clone() });
         Poll::Pending
     }
 
@@ -63,7 +63,7 @@ impl WorkGate {
     /// Returns the runs whose bodies wait, each with whether its node yields results.
     #[must_use]
     pub fn wanted(&self) -> Vec<(NodePath, bool)> {
-        self.waiting().iter().map(|waiting| (waiting.run.clone(), waiting.gives)).collect()
+        self.waiting().iter().map(|waiting| (waiting.run.clone(), waiting.yields_results)).collect()
     }
 
     /// Holds back every body from now on. For the Runner, before any body runs.
@@ -71,7 +71,8 @@ impl WorkGate {
         self.closed.store(true, Ordering::Release);
     }
 
-    /// Holds back every body for good: the invocation is replayed to find its recorded result, and nothing of it runs.
+    /// Holds back every body permanently: the invocation is replayed to find its recorded result, and none of its
+    /// bodies run.
     pub fn close_for_replay(&self) {
         self.replays_only.store(true, Ordering::Release);
         self.close();
@@ -83,12 +84,12 @@ impl WorkGate {
         self.replays_only.load(Ordering::Acquire)
     }
 
-    /// Notes that a replay has taken a run for done although a hook may still be called after it.
+    /// Records that a replay has treated a run as done although a hook may still be called after it.
     pub fn note_assumed_end(&self) {
         self.has_assumed_end.store(true, Ordering::Release);
     }
 
-    /// Returns `true` if a run was taken for done although a hook may still be called after it.
+    /// Returns `true` if a replay has treated a run as done although a hook may still be called after it.
     #[must_use]
     pub fn has_assumed_end(&self) -> bool {
         self.has_assumed_end.load(Ordering::Acquire)

@@ -4,7 +4,8 @@ use pleach_context::{Context, Dynamic, Flow, Node, NodeError, NodeInput, NodeKin
 use pleach_core::BoxFuture;
 use smol_str::SmolStr;
 
-/// Waits for all its predecessors and returns a map of their outputs by name, with null for a predecessor without output.
+/// Waits for all its predecessors and returns a map of their outputs by name, with null for a predecessor without
+/// output.
 ///
 /// The keys are sorted. ADK: `JoinNode`.
 // R628

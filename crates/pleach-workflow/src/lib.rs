@@ -1,8 +1,12 @@
 //! Runs nodes and graphs of nodes.
 //!
-//! This crate owns the engine: [`FunctionNode`] and [`FunctionTool`] wrap handlers, [`Workflow`] orchestrates a graph, a
-//! node run drives one node from its first attempt to its last event, and [`Engine`] runs dynamic children and decides
-//! what a resume replays. The crate stores nothing: events leave through the invocation's queue.
+//! This crate owns the engine:
+//! - [`FunctionNode`] and [`FunctionTool`] wrap handlers.
+//! - [`Workflow`] orchestrates a graph.
+//! - A node run drives one node from its first attempt to its last event.
+//! - [`Engine`] runs dynamic children and decides what a resume replays.
+//!
+//! The crate stores nothing: events leave through the invocation's queue.
 
 mod approval;
 mod engine;

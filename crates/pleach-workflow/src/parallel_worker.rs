@@ -14,9 +14,9 @@ use serde_json::Value;
 
 /// Runs a node once per item of its input and returns the list of outputs, in the order of the items.
 ///
-/// The items run concurrently as dynamic children, each on its own sub-branch. A single value is treated as a list of one.
-/// When an item asks a question, no further items start, the running ones finish, and the worker waits; a resume runs
-/// only the remaining items. The first failing item fails the worker and cancels the others.
+/// The items run concurrently as dynamic children, each on its own sub-branch. A single value is treated as a list of
+/// one. When an item asks a question, no further items start, the running ones finish, and the worker waits; a resume
+/// runs only the remaining items. The first failing item fails the worker and cancels the others.
 ///
 /// ADK: `ParallelWorker`.
 // R801–R807
@@ -37,7 +37,7 @@ impl<N: Node> ParallelWorker<N> {
         Self { spec, node: Arc::new(node), max_workers: None }
     }
 
-    /// Limits how many items run concurrently; a workflow with a limit of 0 does not build.
+    /// Limits how many items run concurrently. Building a workflow with a limit of 0 fails.
     #[must_use]
     pub fn max_workers(mut self, workers: usize) -> Self {
         if workers < 1 {
@@ -100,8 +100,8 @@ impl<N: Node> ParallelWorker<N> {
 
 /// Returns the items of an input: the items of a list, or the input itself if it is not a list.
 ///
-/// A message with a JSON list is treated as that list. Any other message is passed on unchanged if the node reads messages
-/// itself, or if the message is not all text.
+/// A message with a JSON list is treated as that list. Any other message is passed on unchanged if the node reads
+/// messages itself, or if the message is not all text.
 fn items(takes: InputKind, input: NodeInput) -> Vec<NodeInput> {
     let value = match input.content() {
         Some(_) if takes == InputKind::Message => return vec![input],

@@ -15,13 +15,14 @@ use crate::ConnectError;
 /// | `sqlite+aiosqlite:///FILE` | SQLite file as above; a new file gets google-adk's *v1* layout |
 /// | `postgresql://USER:PASSWORD@HOST:PORT/DATABASE` | Postgres. The schemes `postgres`, `postgresql+asyncpg` and `postgresql+psycopg` mean the same |
 ///
-/// A file that has tables keeps its layout, whatever the scheme. An SQLite URL may end in `?` and options joined by `&`:
+/// A file that has tables keeps its layout, whatever the scheme. An SQLite URL may end in `?` and options joined by
+/// `&`:
 ///
 /// | option | meaning |
 /// | --- | --- |
 /// | `mode=rwc`, `mode=rw` | if the file is missing, make it (the default), or fail |
 /// | `mode=ro` | read only; the file is not changed, see [`connect_read_only`] |
-/// | `synchronous=full`, `synchronous=normal` | commits survive power cuts (the default), or only the end of the process |
+/// | `synchronous=full`, `synchronous=normal` | commits survive a power cut (the default), or only a crash of the process |
 /// | `busy_timeout=MILLISECONDS` | how long to wait for other processes; 10000 by default |
 /// | `read_connections=COUNT` | how many loads run at the same time, 1 to 1000; 4 by default |
 ///
@@ -40,8 +41,8 @@ pub async fn connect(url: &str) -> Result<Arc<dyn SessionService>, ConnectError>
 
 /// Opens the session backend of a URL for reading only.
 ///
-/// [`connect`] lists the URLs. No table and no file is created, an SQLite file keeps its journal mode, and every write fails as
-/// `ReadOnly`. For a URL of process memory the service is empty and can be written.
+/// [`connect`] lists the URLs. No table or file is created, an SQLite file keeps its journal mode, and every write
+/// fails with `ReadOnly`. A `memory:` URL opens an empty service that accepts writes.
 ///
 /// # Errors
 /// The errors of [`connect`]; a database without the tables of sessions is `Unsupported`.
@@ -67,7 +68,8 @@ async fn open(url: &str, read_only: bool) -> Result<Arc<dyn SessionService>, Con
     }
 }
 
-/// A scheme as errors show it. A long text, or one that cannot be a scheme, may be a secret in the wrong place and is hidden.
+/// Returns the scheme for an error text. A string that is too long or malformed for a scheme may be a misplaced
+/// secret, so it is hidden.
 fn shown(scheme: &str) -> String {
     let is_scheme =
         scheme.len() <= 24 && scheme.bytes().all(|byte| byte.is_ascii_lowercase() || b"+-.".contains(&byte));

@@ -27,13 +27,13 @@ pub enum ConnectError {
     /// The URL has no file name.
     #[error("the URL '{url}' has no file name. Use `sqlite:FILE`, or `memory:` to keep sessions in memory")]
     NoFile {
-        /// The scheme of the URL; the rest may hold a secret in the wrong place.
+        /// The scheme of the URL. The rest is left out, because it may contain a secret.
         url: String,
     },
-    /// The URL has a part that this backend does not know.
+    /// The URL has an invalid part, such as an unknown option.
     #[error("'{url}': {reason}")]
     BadUrl {
-        /// The scheme of the URL; the rest may hold a secret in the wrong place.
+        /// The scheme of the URL. The rest is left out, because it may contain a secret.
         url: String,
         /// What is wrong with the URL.
         reason: String,
@@ -41,7 +41,8 @@ pub enum ConnectError {
     /// The backend cannot be opened.
     #[error("cannot open '{url}': {error}")]
     Open {
-        /// The scheme of the URL; the rest may hold a password. The error names the file or the server.
+        /// The scheme of the URL. The rest is left out, because it may contain a password. The error names the file
+        /// or the server.
         url: String,
         /// The error of the backend.
         error: Box<SessionError>,

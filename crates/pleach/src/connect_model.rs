@@ -15,11 +15,11 @@ use crate::ConnectModelError;
 /// | `openai:gpt-5-mini` | OpenAI, or any server with its chat completions | `OPENAI_API_KEY` | `OPENAI_BASE_URL` |
 /// | `ollama:qwen3:8b` | Ollama | none | `OLLAMA_HOST` |
 ///
-/// Use the builders of [`models`](crate::models) for everything else that can be set.
+/// For all other settings, use the builders in [`models`](crate::models).
 ///
 /// # Errors
-/// An unknown provider, a provider whose feature is off (the error names it), a missing key, a base URL that cannot be used.
-/// No error shows a key.
+/// An unknown provider, a provider whose feature is off (the error names it), a missing key, a base URL that cannot
+/// be used. No error shows a key.
 pub fn model(name: &str) -> Result<Arc<dyn Model>, ConnectModelError> {
     let Some((provider, model)) = name.split_once(':') else {
         return Err(ConnectModelError::NoProvider { name: name.to_owned() });

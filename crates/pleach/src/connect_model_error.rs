@@ -9,7 +9,7 @@ pub enum ConnectModelError {
         "models of '{provider}' need the Cargo feature `{feature}` of `pleach`. Add it in Cargo.toml: `features = [\"{feature}\"]`"
     )]
     FeatureOff {
-        /// The provider of the name.
+        /// The provider in the name.
         provider: String,
         /// The feature that adds it.
         feature: &'static str,

@@ -1,7 +1,7 @@
 //! The traits that make a function a handler.
 //!
-//! They define what its parameters may be, what it may return, and which values fit its input. The signatures of other items
-//! name these traits; programs seldom need to.
+//! They define what its parameters may be, what it may return, and which values fit its input. The signatures of
+//! other items name these traits; programs seldom need to.
 
 pub use pleach_agent::{
     AfterModelCallback, AfterToolCallback, AgentCallback, BeforeModelCallback, BeforeToolCallback, ModelErrorCallback,

@@ -1,7 +1,7 @@
 //! The ADK 2.x agent runtime in Rust.
 //!
-//! A workflow is a graph of nodes, and every step of a run is stored as an event in a session. So a run streams its events, pauses
-//! for a person, survives a crash and continues in another process.
+//! A workflow is a graph of nodes, and every step of a run is stored as an event in a session. So a run streams its
+//! events, pauses for a person, survives a crash and continues in another process.
 //!
 //! ```
 //! use pleach::prelude::*;
@@ -21,7 +21,7 @@
 //! }
 //! ```
 //!
-//! This crate only re-exports: the crates below it define everything, and only this crate depends on all of them.
+//! This crate only re-exports items of the other `pleach-…` crates. It is the only crate that depends on all of them.
 //!
 //! | feature | what it adds |
 //! | --- | --- |
@@ -29,7 +29,7 @@
 //! | `sqlite` | sessions and memory in SQLite files, which google-adk can read and write as well |
 //! | `postgres` | sessions in a Postgres database, which google-adk can read and write as well |
 //! | `anthropic` | models of Anthropic |
-//! | `dev` | the HTTP API with the inspector, and a browser UI from a folder |
+//! | `dev` | the HTTP API with the inspector, and a browser UI that is served from a folder |
 //! | `gemini` | models of Gemini |
 //! | `inspector` | the HTTP API, and pages that show sessions and act on them |
 //! | `mcp` | tools, resources and prompts of MCP servers |
@@ -201,7 +201,7 @@ struct Plugins;
 #[doc = include_str!("../../../docs/server.md")]
 struct ServerPage;
 
-/// Compiles and runs the programs of the first page.
+/// Compiles and runs the programs of the getting-started page.
 #[cfg(all(doctest, feature = "inmemory", feature = "sqlite"))]
 #[doc = include_str!("../../../docs/getting-started.md")]
 struct GettingStarted;

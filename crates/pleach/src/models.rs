@@ -1,4 +1,5 @@
-//! Models of providers, reached over HTTP. Their builders set what [`model`](crate::model()) cannot read from a name.
+//! Model clients of providers, over HTTP. Their builders have settings that [`model`](crate::model()) cannot read
+//! from a name.
 //!
 //! Each provider is a feature of its own. `docs/models.md` describes keys, base URLs, time-outs and retries.
 

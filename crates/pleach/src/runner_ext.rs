@@ -6,7 +6,7 @@ use pleach_session_inmemory::InMemorySessionService;
 
 /// Adds [`builder`](RunnerExt::builder) to [`Runner`].
 ///
-/// The crate of the Runner depends on no backend; this trait adds the default, process memory.
+/// `pleach-runner` depends on no session backend. This trait adds the default one, process memory.
 pub trait RunnerExt {
     /// Starts building a Runner. Its sessions are kept in process memory unless `.sessions(…)` sets another service.
     fn builder(app_name: impl Into<AppName>) -> RunnerBuilder;

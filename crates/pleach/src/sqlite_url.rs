@@ -18,7 +18,7 @@ pub(crate) struct SqliteTarget {
 
 /// Reads the part after the scheme: `FILE` and `///FILE` are relative, `////FILE` is absolute.
 ///
-/// Errors name `shown` in place of the URL and show none of its values.
+/// Errors show `shown` instead of the URL, whose values may be secrets.
 // S66.1
 pub(crate) fn parse(shown: &str, rest: &str) -> Result<SqliteTarget, ConnectError> {
     let bad = |reason: String| ConnectError::BadUrl { url: shown.to_owned(), reason };
@@ -73,7 +73,8 @@ fn set(options: SqliteOptions, name: &str, value: &str) -> Result<SqliteOptions,
     }
 }
 
-/// An option's name as errors show it. A text that is not a word may be a secret in the wrong place and is hidden.
+/// Returns the option's name for an error text. A string that is not a word may be a misplaced secret, so it is
+/// hidden.
 fn unknown(name: &str) -> String {
     let is_word = name.len() <= 32 && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
     if is_word { format!("`{name}` is an unknown") } else { "it has an unknown".to_owned() }
@@ -145,7 +146,7 @@ mod tests {
         );
     }
 
-    /// The faulty part of a URL may be a secret in the wrong place.
+    /// The faulty part of a URL may be a misplaced secret.
     #[test]
     fn errors_show_no_value_of_a_url() {
         for url in [

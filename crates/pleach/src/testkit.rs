@@ -1,8 +1,8 @@
 //! Tools for tests of your own workflows and agents.
 //!
-//! They are a clock that tests advance, counted ids, scripted models and people, faults of session services, seeded interleavings,
-//! the resume property, and traces for snapshots. `docs/testing-your-workflow.md` shows how to use them. Turn the feature on only
-//! for tests:
+//! They include a clock that tests advance, ids that are counted up, scripted models and people, session services
+//! that fail on request, seeded interleavings, the resume property, and traces for snapshots.
+//! `docs/testing-your-workflow.md` shows how to use them. Turn the feature on only for tests:
 //!
 //! ```toml
 //! [dev-dependencies]

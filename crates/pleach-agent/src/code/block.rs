@@ -5,7 +5,7 @@ use pleach_core::{Content, ExecutableCode, Part};
 
 use super::CodeExecutor;
 
-/// Finds the first code of a response and drops the parts after it. Thoughts come first, wherever they were.
+/// Finds the first code of a response and drops the parts after it. Thoughts are moved to the front.
 ///
 /// Returns the code, or `None` if there is none. The content is then unchanged.
 pub(crate) fn split_at_code(content: &mut Content, executor: &dyn CodeExecutor) -> Option<String> {
@@ -15,7 +15,7 @@ pub(crate) fn split_at_code(content: &mut Content, executor: &dyn CodeExecutor) 
     Some(code)
 }
 
-/// Returns the parts up to the first code without a result after it, and this code.
+/// Returns the first code that no result follows, and the parts up to this code.
 fn at_native_code(parts: &[&Part]) -> Option<(Vec<Part>, String)> {
     let place = parts.iter().enumerate().position(|(place, part)| {
         part.executable_code.is_some() && parts.get(place + 1).is_none_or(|next| next.code_execution_result.is_none())
@@ -54,8 +54,8 @@ fn executable(code: &str) -> Part {
     Part { executable_code: Some(Box::new(code)), ..Part::default() }
 }
 
-/// Returns a content with its last part as text if this part is code, or a result and the only part. Otherwise returns
-/// `None`.
+/// Returns the content with its last part shown as text, if that part is code, or if it is a result and the only
+/// part. Otherwise returns `None`.
 pub(crate) fn show_as_text(content: &Content, executor: &dyn CodeExecutor) -> Option<Content> {
     let (last, before) = content.parts().split_last()?;
     let fenced = |(begin, end): (&str, &str), text: Option<&str>| format!("{begin}{}{end}", text.unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Replacing events by their summaries.
+//! Replaces events by their summaries.
 // L46
 
 use std::sync::Arc;
@@ -71,8 +71,8 @@ impl<'e> Calls<'e> {
 
 /// Restores call events that a summary has replaced, if a response to them was not summarised.
 ///
-/// The event is restored whole, with the last responses to its other calls. So the signatures of all its calls are kept, and
-/// no call looks unanswered.
+/// The complete event is restored, with the last responses to its other calls. So the signatures of all its calls are
+/// kept, and no call looks unanswered.
 fn recover_calls<'e>(placed: Vec<Placed<'e>>, events: &[&'e Arc<Event>]) -> Vec<Entry<'e>> {
     let is_answer = |(_, entry): &Placed<'_>| entry.has_responses && entry.raw().is_some();
     if !placed.iter().any(is_answer) {

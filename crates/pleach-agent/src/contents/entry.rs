@@ -65,8 +65,8 @@ impl<'e> Entry<'e> {
         Self::new(content.into(), self.kind)
     }
 
-    /// Returns the entry with only the parts whose flag in `keep` is set. Returns the entry itself if all flags are set, and
-    /// `None` if no flag is set.
+    /// Returns the entry with only the parts whose flag in `keep` is set. Returns the entry itself if all flags are
+    /// set, and `None` if no flag is set.
     pub(super) fn keeping(self, keep: &[bool]) -> Option<Self> {
         if keep.iter().all(|keep| *keep) {
             return Some(self);

@@ -1,4 +1,4 @@
-//! Calls and their responses throughout a conversation.
+//! Puts the responses after their calls throughout a conversation.
 // L49, L50
 
 use std::collections::BTreeSet;
@@ -11,8 +11,8 @@ use super::merge::merge;
 /// The indices of the entries that answer a call, by the call's id and index.
 type Responses<'c> = HashMap<(Option<&'c str>, usize), Vec<usize>>;
 
-/// Puts one content after every entry with calls: the last response to each of the calls. Texts between two updates of a
-/// call are left out. ADK: `rearrange_events_for_async_function_responses_in_history`
+/// Puts one content after every entry with calls: the last response to each of the calls. Texts between two updates
+/// of a call are left out. ADK: `rearrange_events_for_async_function_responses_in_history`
 pub(super) fn rearrange(entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
     if !entries.iter().any(|entry| entry.has_responses) {
         return entries;
@@ -42,8 +42,8 @@ fn answer<'e>(entries: &[Entry<'e>], places: &BTreeSet<usize>) -> Option<Entry<'
     Some(first.with_parts(merge(parts)))
 }
 
-/// Assigns every response to the newest earlier call with the same id. Ids may repeat. A response before all calls with its id
-/// belongs to the first of these calls.
+/// Assigns every response to the newest earlier call with the same id. Ids may repeat. A response before all calls
+/// with its id belongs to the first of these calls.
 fn responses<'c>(entries: &'c [Entry<'_>]) -> Responses<'c> {
     let mut calls: HashMap<Option<&str>, Vec<usize>> = HashMap::default();
     for (place, entry) in entries.iter().enumerate().filter(|(_, entry)| entry.has_calls && !entry.has_responses) {
@@ -63,7 +63,8 @@ fn responses<'c>(entries: &'c [Entry<'_>]) -> Responses<'c> {
     responses
 }
 
-/// Returns the indices of texts between two updates of one call. The model wrote them in reply to a response that was replaced.
+/// Returns the indices of texts between two updates of one call. The model wrote them in reply to a response that was
+/// replaced.
 // L50
 fn stale_texts(entries: &[Entry<'_>], responses: &Responses<'_>) -> HashSet<usize> {
     let mut stale = HashSet::default();

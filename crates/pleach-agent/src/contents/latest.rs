@@ -1,4 +1,4 @@
-//! Ordering a conversation that ends in responses.
+//! Orders a conversation that ends in responses.
 // L48
 
 use std::collections::BTreeMap;
@@ -9,8 +9,8 @@ use super::entry::Entry;
 use super::merge::merge;
 use super::pairs::CallIndex;
 
-/// Moves the responses at the end right after their calls, and drops the entries between the last of these calls and the
-/// end, so that the model continues after its call. ADK: `rearrange_events_for_latest_function_response`
+/// Moves the responses at the end right after their calls. The entries between the last of these calls and the end
+/// are dropped, so that the model continues after its call. ADK: `rearrange_events_for_latest_function_response`
 pub(super) fn rearrange(entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
     let Some((last, history)) =
         entries.split_last().filter(|(last, history)| last.has_responses && !history.is_empty())
@@ -36,8 +36,8 @@ pub(super) fn rearrange(entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
     result
 }
 
-/// The parts of the last entry by the index of the call that they answer. Parts that are not responses belong to the newest
-/// call.
+/// The parts of the last entry, by the index of the call that each part answers. Parts that are not responses belong
+/// to the newest call.
 struct Answers<'c>(BTreeMap<usize, Vec<&'c Part>>);
 
 impl<'c> Answers<'c> {

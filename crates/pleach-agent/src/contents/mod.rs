@@ -1,8 +1,8 @@
 //! The conversation that an agent sees.
 //!
-//! Pure functions over the events of a session. Their cost is linear in the number of events. The returned contents share
-//! the contents of the events, except where several responses are merged, calls or responses without their counterpart are
-//! left out, or another agent is quoted.
+//! Pure functions over the events of a session. Their cost is linear in the number of events. The returned contents
+//! share the contents of the events, except where several responses are merged, calls or responses without their
+//! counterpart are left out, or another agent is quoted.
 
 mod compaction;
 mod entry;
@@ -31,8 +31,8 @@ use visible::Filter;
 
 /// Returns the contents that an agent sees of a session: `include_contents = default`.
 ///
-/// - Hidden are rewound events, events of other branches and scopes, inputs of other nodes, the progress that tools publish,
-///   and requests for credentials and confirmations.
+/// - Rewound events, events of other branches and scopes, inputs of other nodes, the progress that tools publish, and
+///   requests for credentials and confirmations are hidden.
 /// - Summaries replace the events that they summarise.
 /// - Messages of other agents are quoted as a content of the user.
 /// - Every call is followed by its last response, wherever that response was stored. A call or a response without its
@@ -59,8 +59,9 @@ pub fn conversation(events: &[Arc<Event>], view: &ConversationView<'_>) -> Vec<S
 
 /// Returns the contents of the current turn only: `include_contents = none`.
 ///
-/// The turn begins with the newest message of the user or of another agent that is not part of a transfer. If the user has
-/// posted the result of a call, the turn reaches back to that call. The list is empty if no event begins the turn.
+/// The turn begins with the newest message of the user or of another agent that is not part of a transfer. If the
+/// user has posted the result of a call, the turn reaches back to that call. The list is empty if no event begins the
+/// turn.
 ///
 /// ADK: `_get_current_turn_contents`
 // L45

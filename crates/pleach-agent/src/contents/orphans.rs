@@ -1,4 +1,4 @@
-//! Dropping calls and responses without their counterpart.
+//! Drops calls and responses without their counterpart.
 // L47, L51
 
 use foldhash::HashSet;
@@ -39,7 +39,7 @@ pub(super) fn drop_calls(entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
     keep(entries, kept)
 }
 
-/// Returns for each entry which of its parts are kept. The list of an entry that is kept whole is empty.
+/// Returns for each entry which of its parts are kept. If all parts of an entry are kept, its list is empty.
 fn marks<'e>(
     entries: &[Entry<'e>],
     concerns: impl Fn(&Entry<'e>) -> bool,

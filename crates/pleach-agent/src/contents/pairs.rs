@@ -1,4 +1,4 @@
-//! Finding the call that a response answers.
+//! Finds the call that a response answers.
 // L47–L51
 
 use foldhash::HashMap;
@@ -41,8 +41,9 @@ impl<'c> CallIndex<'c> {
 /// The largest number of parts for which comparing all pairs is quicker than the passes that use an index.
 const FEW: usize = 64;
 
-/// Returns `true` if calls and responses are already in order, as they nearly always are: every call is answered by the next
-/// content, and every response answers a call of the previous content. Only ids are compared, so this check is cheap.
+/// Returns `true` if calls and responses are already in order, as they nearly always are: every call is answered by
+/// the next content, and every response answers a call of the previous content. Only ids are compared, so this check
+/// is cheap.
 pub(super) fn are_in_place(entries: &[Entry<'_>]) -> bool {
     entries.iter().enumerate().all(|(place, entry)| {
         if !entry.has_calls && !entry.has_responses {

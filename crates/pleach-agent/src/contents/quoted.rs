@@ -1,4 +1,4 @@
-//! Quoting other agents in a content of the user.
+//! Quotes other agents in a content of the user.
 // L44
 
 use pleach_core::{Content, FunctionCall, FunctionResponse, Map, Part};

@@ -13,8 +13,8 @@ use crate::json_text;
 const NO_REPLIES: &str = "Important: You will not receive any user replies or clarifications. Complete the task using only \
      the information provided above.";
 
-/// Returns the first content of an agent with a scope: its task, or the arguments of the call that delegated the task. Without
-/// either, the content comes from the invocation.
+/// Returns the first content of an agent with a scope: its task, or the arguments of the call that delegated the
+/// task. Without either, the content comes from the invocation.
 pub(super) fn leading_content(
     events: &[Arc<Event>],
     scope: &str,

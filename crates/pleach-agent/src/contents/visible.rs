@@ -1,4 +1,4 @@
-//! Deciding which events an agent sees.
+//! Decides which events an agent sees.
 // L41–L45
 
 use std::borrow::Cow;
@@ -34,8 +34,8 @@ impl<'a> Filter<'a> {
         self.is_near(event) && self.is_in_context(event) && !self.is_progress_of_a_tool(event)
     }
 
-    /// Returns `true` if a single-turn agent may see the event: the event is on its branch and in its part of the tree. Other
-    /// agents are not limited by this.
+    /// Returns `true` if a single-turn agent may see the event: the event is on its branch and in its part of the
+    /// tree. Other agents are not limited by this.
     pub(super) fn is_near(&self, event: &Event) -> bool {
         let path = event.path();
         !self.view.is_single_turn
@@ -108,8 +108,8 @@ impl<'a> Filter<'a> {
         own == branch || is_below(own, branch)
     }
 
-    /// Returns `true` if a tool published the event on a branch of its own below the agent's branch. Such events show people the
-    /// tool's progress.
+    /// Returns `true` if a tool published the event on a branch of its own below the agent's branch. Such events show
+    /// people the tool's progress.
     fn is_progress_of_a_tool(&self, event: &Event) -> bool {
         let Some(branch) = some(event.branch()) else { return false };
         let own = some(self.view.branch);
@@ -126,8 +126,8 @@ impl<'a> Filter<'a> {
         })
     }
 
-    /// Returns the ids of the runs that calls have started: the ids of the calls, and the safe form of ids that are not safe in
-    /// paths.
+    /// Returns the ids of the runs that calls have started: the ids of the calls, and the safe form of ids that are
+    /// not safe in paths.
     fn run_ids(&self) -> &HashSet<Cow<'a, str>> {
         self.run_ids.get_or_init(|| {
             let ids = self.call_ids().iter().map(|id| Cow::Borrowed(*id));

@@ -73,13 +73,15 @@ impl LlmAgentBuilder {
         }
     }
 
-    /// Sets the description of the agent's purpose. The models of other agents use it to decide whether to transfer to this agent.
+    /// Sets the description of the agent's purpose. The models of other agents use it to decide whether to transfer
+    /// to this agent.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.agent.description = description.into();
         self
     }
 
-    /// Sets the model. An agent without a model uses the model of its nearest ancestor with one, or the model of the app.
+    /// Sets the model. An agent without a model uses the model of its nearest ancestor with one, or the model of the
+    /// app.
     // L5
     pub fn model(mut self, model: impl Model) -> Self {
         self.agent.model = Some(Arc::new(model));
@@ -109,8 +111,8 @@ impl LlmAgentBuilder {
         self
     }
 
-    /// Sets an instruction that never changes, so that a provider can cache it. The [`instruction`](Self::instruction) then
-    /// follows as a content of the user.
+    /// Sets an instruction that never changes, so that a provider can cache it. The
+    /// [`instruction`](Self::instruction) then follows as a content of the user.
     // L33
     pub fn static_instruction(self, instruction: impl Into<String>) -> Self {
         self.static_content(Content::user(instruction))
@@ -218,7 +220,8 @@ impl LlmAgentBuilder {
         self
     }
 
-    /// Adds a callback before the agent runs. If it returns a content, the content is the answer and the agent does not run.
+    /// Adds a callback before the agent runs. If it returns a content, the content is the answer and the agent does
+    /// not run.
     #[doc(alias = "before_agent_callback")]
     pub fn before_agent(mut self, callback: impl for<'a> AgentCallback<'a>) -> Self {
         self.callbacks.before_agent.push(Arc::new(callback));
@@ -232,8 +235,8 @@ impl LlmAgentBuilder {
         self
     }
 
-    /// Adds a callback before the model is called. It can change the request. If it returns a response, that response is used
-    /// and the model is not called.
+    /// Adds a callback before the model is called. It can change the request. If it returns a response, that response
+    /// is used and the model is not called.
     #[doc(alias = "before_model_callback")]
     pub fn before_model(mut self, callback: impl for<'a> BeforeModelCallback<'a>) -> Self {
         self.callbacks.before_model.push(Arc::new(callback));
@@ -254,8 +257,8 @@ impl LlmAgentBuilder {
         self
     }
 
-    /// Adds a callback before a tool is called. It can change the arguments. If it returns a value, the value is the result and
-    /// the tool is not called.
+    /// Adds a callback before a tool is called. It can change the arguments. If it returns a value, the value is the
+    /// result and the tool is not called.
     #[doc(alias = "before_tool_callback")]
     pub fn before_tool(mut self, callback: impl for<'a> BeforeToolCallback<'a>) -> Self {
         self.callbacks.before_tool.push(Arc::new(callback));
@@ -290,16 +293,16 @@ impl LlmAgentBuilder {
         self
     }
 
-    /// Adds a step to the processing of requests. [`build`](Self::build) fails if the place names an unknown step, or if another
-    /// step has the same name.
+    /// Adds a step to the processing of requests. [`build`](Self::build) fails if the place names an unknown step, or
+    /// if another step has the same name.
     // L25
     pub fn request_processor(mut self, place: ProcessorPlace<'_>, processor: impl RequestProcessor) -> Self {
         self.processors.add(place, processor);
         self
     }
 
-    /// Removes the step with this name. [`ProcessorPlace`] lists the steps that every agent has. [`build`](Self::build) fails if no
-    /// step has the name.
+    /// Removes the step with this name. [`ProcessorPlace`] lists the steps that every agent has.
+    /// [`build`](Self::build) fails if no step has the name.
     pub fn without_request_processor(mut self, name: &str) -> Self {
         self.processors.remove(name);
         self
@@ -325,8 +328,8 @@ impl LlmAgentBuilder {
     /// - The generation config has a setting that belongs to another method of this builder.
     /// - A sub-agent is not an agent, or already has a parent.
     /// - A tool or the list of request processors is faulty.
-    /// - The agent's own model does not support the output schema. Other models are checked when the Runner is built, and
-    ///   before a request is sent.
+    /// - The agent's own model does not support the output schema. Other models are checked when the Runner is built,
+    ///   and before a request is sent.
     // L2–L4
     pub fn build(self) -> Result<LlmAgent, BuildError> {
         let name = self.agent.name.clone();

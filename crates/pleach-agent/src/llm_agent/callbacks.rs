@@ -14,8 +14,8 @@ macro_rules! callback {
     ($(#[$about:meta])* $name:ident($($arg:ident: $type:ty),*) -> $result:ty) => {
         $(#[$about])*
         ///
-        /// Implemented for functions and closures that return a future of `Result<Option<_>, E>`, whose error converts into a
-        /// boxed error.
+        /// Implemented for functions and closures that return a future of `Result<Option<_>, E>`, whose error
+        /// converts into a boxed error.
         pub trait $name<'a>: Send + Sync + 'static {
             /// Calls the callback.
             fn call(&'a self, $($arg: $type),*) -> BoxFuture<'a, Result<Option<$result>, NodeError>>;
@@ -80,7 +80,7 @@ pub(crate) struct Callbacks {
 }
 
 impl Callbacks {
-    /// Calls the callbacks of a list around an agent's run until one of them returns a content.
+    /// Calls the callbacks before or after an agent's run, one after the other, until one of them returns a content.
     pub(crate) async fn agent(
         list: &List<dyn for<'a> AgentCallback<'a>>,
         ctx: &CallbackContext,

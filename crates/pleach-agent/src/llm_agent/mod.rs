@@ -21,11 +21,12 @@ pub use builder::LlmAgentBuilder;
 pub use declaration::IncludeContents;
 pub(crate) use declaration::{Declaration, ToolSource};
 
-/// An agent: a model with an instruction, tools, and other agents to transfer to. Clones are cheap and are the same agent.
+/// An agent: a model with an instruction, tools, and other agents to transfer to. Clones are cheap and are the same
+/// agent.
 ///
-/// An agent is a node: it can be the root of a `Runner`, a node of a graph, a child of another node, or a sub-agent. Every
-/// response of its model and every batch of tool results is an event, so a run that was cut off continues after its last
-/// event. A call that has a response is never executed again.
+/// An agent is a node: it can be the root of a `Runner`, a node of a graph, a child of another node, or a sub-agent.
+/// Every response of its model and every batch of tool results is an event, so a run that was cut off continues after
+/// its last event. A call that has a response is never executed again.
 ///
 /// ADK: `LlmAgent`
 #[derive(Clone)]

@@ -62,9 +62,21 @@ pub trait RequestProcessor: Send + Sync + 'static {
 
 /// The place of a request processor among the steps of an agent.
 ///
-/// The agent's own steps are, in order, `basic` (name of the model, generation config, schema of the answer), `instructions`,
-/// `identity`, `compaction`, `contents` (the conversation), `nl_planning`, `code_execution`, `output_schema` (the function in place of a
-/// schema of the answer), `agent_transfer`, `agent_tools` and `dynamic_instructions`.
+/// These are the agent's own steps, in order:
+///
+/// | step | what it does |
+/// | --- | --- |
+/// | `basic` | sets the generation config and the schema of the answer |
+/// | `instructions` | adds the global, the static and the agent's own instruction |
+/// | `identity` | adds the name and the description of the agent |
+/// | `compaction` | summarises the history if the prompt has become too long |
+/// | `contents` | adds the conversation |
+/// | `nl_planning` | adds the planner's thinking config or instruction |
+/// | `code_execution` | shows the model its code and the results as text |
+/// | `output_schema` | adds the function that takes the answer in place of a schema |
+/// | `agent_transfer` | adds the function for transfers |
+/// | `agent_tools` | adds the tools |
+/// | `dynamic_instructions` | adds the instructions that come last |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessorPlace<'a> {
     /// After all other steps.

@@ -1,4 +1,4 @@
-//! Storing the agent's answer: as state under its output key, and as the output of its node.
+//! Stores the agent's answer: as state under its output key, and as the output of its node.
 // L150–L154, L182
 
 use std::sync::Arc;
@@ -11,7 +11,8 @@ use super::AgentRun;
 use crate::schema::structured;
 
 impl AgentRun<'_> {
-    /// Adds the state and the output that the event's text produces to a complete event of the agent.
+    /// Adds the agent's answer, which is the text of a complete event, to that event: as state under the output key,
+    /// and as the output of the node.
     ///
     /// # Errors
     /// A `ValidationError` if the answer does not fit the agent's schema. The event must not be stored in this case.
@@ -19,8 +20,8 @@ impl AgentRun<'_> {
         self.keep(event, self.agent.output_key.as_ref())
     }
 
-    /// Does the same for an event that a callback adds after the answer. Its text becomes the output, but is not stored under
-    /// the output key.
+    /// Like [`keep_answer`](Self::keep_answer), but for an event that a callback adds after the answer. Its text
+    /// becomes the output, but is not stored under the output key.
     pub(super) fn keep_addition(&mut self, event: &mut Event) -> Result<(), NodeError> {
         if self.mode == AgentMode::SingleTurn { self.keep(event, None) } else { Ok(()) }
     }

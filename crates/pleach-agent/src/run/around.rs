@@ -1,4 +1,4 @@
-//! [`Around`]: the plugins and callbacks before and after every run of an agent.
+//! [`Around`]: calls the plugins and callbacks before and after every run of an agent.
 // L134–L136, L179
 
 use pleach_context::engine::{LaneSetup, PluginManager, RunHandle};
@@ -32,8 +32,9 @@ impl<'a> Around<'a> {
         Ok(content)
     }
 
-    /// Ends the agent: calls the `after_agent` plugins and callbacks if `calls` is set, and marks the end of the agent in a
-    /// resumable app. Returns the event with the content and changes of the callbacks. It is stored after that mark.
+    /// Ends the agent: calls the `after_agent` plugins and callbacks if `calls` is set, and marks the end of the
+    /// agent in a resumable app. Returns the event with the content and changes of the callbacks. It is stored after
+    /// that mark.
     // L134, L179
     pub(crate) async fn finish(&self, end: StepEnd, closing: Closing, calls: bool) -> Result<Option<Event>, NodeError> {
         if end != StepEnd::Done || self.handle.invocation().is_aborted() {
@@ -63,7 +64,8 @@ impl<'a> Around<'a> {
         Ok(Some(CallbackNote::After.put_on(event)))
     }
 
-    /// Stores the mark that the agent is done. If `has_addition` is set, an event with the callbacks' changes follows the mark.
+    /// Stores the mark that the agent is done. If `has_addition` is set, an event with the callbacks' changes follows
+    /// the mark.
     async fn mark(&self, has_addition: bool) -> Result<(), NodeError> {
         let mut actions = EventActions::new();
         actions.set_end_of_agent(Some(true));

@@ -1,4 +1,4 @@
-//! Executing the calls of one response together.
+//! Executes the calls of one response together.
 // L100–L115
 
 use std::future::poll_fn;
@@ -91,7 +91,8 @@ impl AgentRun<'_> {
             .await;
             match next {
                 Ok(Ended::One(place)) => ended[place] = true,
-                // An answer may take long. The responses of ended calls are stored now, except those that end the batch.
+                // An answer may take long. The responses of ended calls are stored now, except those that end the
+                // batch.
                 Ok(Ended::Parked) => {
                     let plain = executed.iter_mut().filter_map(|call| call.take_if(|call| call.is_plain()));
                     self.answer(plain.collect()).await?;
@@ -101,7 +102,7 @@ impl AgentRun<'_> {
                     // This cancels the calls that still run.
                     drop(running);
                     self.answer_before_failure(executed.into_iter().flatten().collect()).await?;
-                    // The changes of the other calls are dropped with the step.
+                    // This moves the changes of all calls to the run, which drops them with the failed step.
                     lanes.iter().for_each(|lane| self.handle.merge_lane(lane));
                     return Err(error);
                 }
@@ -165,7 +166,7 @@ impl AgentRun<'_> {
 
     /// Stores the responses in one event.
     async fn respond(&mut self, executed: &mut [Executed<'_>], clears_skip: bool) -> Result<StepEnd, NodeError> {
-        // Merging takes the actions of the calls.
+        // These are read now, because merging takes the actions of the calls.
         let answer = executed.iter().rev().find_map(Executed::answer);
         let finishing = self.finishing_args(executed).cloned();
         for call in executed.iter().filter(|call| call.response.is_none()) {

@@ -1,4 +1,4 @@
-//! Executing one call of a response.
+//! Executes one call of a response.
 // L101, L102, L105, L106
 
 use std::pin::pin;
@@ -108,7 +108,8 @@ impl<'a> Caller<'a> {
 }
 
 impl Executed<'_> {
-    /// Returns `true` if the agent continues after the call: the call does not transfer, answer or end the agent's task.
+    /// Returns `true` if the agent continues after the call: the call does not transfer, answer or end the agent's
+    /// task.
     pub(super) fn leaves_open(&self) -> bool {
         let actions = self.handle.actions();
         actions.transfer_to_agent().is_none() && actions.set_model_response().is_none() && !self.finishes()
@@ -125,7 +126,8 @@ impl Executed<'_> {
         self.pending.call.name.as_deref() == Some(FINISH_TASK) && done.and_then(Value::as_str) == Some(FINISHED)
     }
 
-    /// Takes the part with the response and the part with the text for the user. There are no parts if the result comes later.
+    /// Takes the part with the response and the part with the text for the user. There are no parts if the result
+    /// comes later.
     pub(super) fn take_parts(&mut self) -> impl Iterator<Item = Part> + use<> {
         let response = self.response.take().map(Part::function_response);
         response.into_iter().chain(self.shown.take().map(Part::text))

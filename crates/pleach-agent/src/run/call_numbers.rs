@@ -19,7 +19,8 @@ pub(crate) struct PendingCall {
     pub(crate) is_asked: bool,
     /// Whether the placeholder response of the call is stored, but not the question.
     pub(crate) is_placed: bool,
-    /// Whether the call is refused: it ends the agent's task, but the same response of the model delegates another task.
+    /// Whether the call is refused: it ends the agent's task, but the same response of the model delegates another
+    /// task.
     pub(crate) is_refused: bool,
     /// The ids of the call's credential requests that have been answered.
     pub(crate) credentials: Vec<String>,

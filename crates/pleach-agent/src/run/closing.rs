@@ -1,11 +1,11 @@
-//! [`Closing`]: the recorded part of the end of an agent's run.
+//! [`Closing`]: how much of the end of an agent's run is recorded.
 // L134, L179
 
 use pleach_core::Event;
 
 use super::CallbackNote;
 
-/// The recorded part of the end of an agent's run.
+/// How much of the end of an agent's run is recorded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Closing {
     /// There is no event of the `after_agent` callbacks, so they may have to be called.

@@ -1,4 +1,4 @@
-//! Running the code of a response.
+//! Runs the code of a response.
 // L71
 
 use pleach_context::NodeError;

@@ -1,4 +1,4 @@
-//! Summarising the history before the prompt is built from it.
+//! Summarises the history before the prompt is built from it.
 // R1150
 
 use pleach_context::engine::Prompt;

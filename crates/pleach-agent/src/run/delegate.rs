@@ -49,8 +49,8 @@ impl AgentRun<'_> {
         lane.emit_noted(event).await
     }
 
-    /// Adds the result of the agent's task to the event of the responses. The result comes from `args`, the arguments of the
-    /// call that has ended the task. Returns `true` if `args` hold a result.
+    /// Adds the result of the agent's task to the event of the responses. The result comes from `args`, the arguments
+    /// of the call that has ended the task. Returns `true` if `args` hold a result.
     // L154, L192
     pub(super) fn keep_task_result(&self, event: &mut Event, args: &Map) -> bool {
         let tool = self.finish_tool();

@@ -19,8 +19,8 @@ struct Streamed {
 }
 
 impl FragmentIds {
-    /// Assigns ids to the calls of a response. A call that continues a call of an earlier fragment gets that call's id. Every
-    /// other call without an id gets a new one.
+    /// Assigns ids to the calls of a response. A call that continues a call of an earlier fragment gets that call's
+    /// id. Every other call without an id gets a new one.
     pub(super) fn identify(&mut self, content: &mut Content, is_partial: bool, ids: &dyn IdGen) {
         let mut known: Vec<&Streamed> = self.0.iter().collect();
         for call in content.parts.iter_mut().flatten().filter_map(|part| part.function_call.as_mut()) {
@@ -51,7 +51,8 @@ impl FragmentIds {
 }
 
 impl Streamed {
-    /// Returns `true` if a later call may be the same call: it has the same function, and its arguments have at most grown.
+    /// Returns `true` if a later call may be the same call: it has the same function, and its arguments are the same
+    /// or have grown.
     fn may_be(&self, call: &FunctionCall) -> bool {
         let args = call.args.as_ref();
         let grows = |(key, value): (&String, &Value)| match (value, args.and_then(|args| args.get(key))) {

@@ -16,7 +16,8 @@ fn text_of(value: &serde_json::Value) -> Result<String, NodeError> {
 }
 
 impl AgentRun<'_> {
-    /// Prepares the agent's input for the model: a task is set on the run, and other input becomes an event that is not stored.
+    /// Prepares the agent's input for the model: a task is set on the run, and other input becomes an event that is
+    /// not stored.
     pub(super) fn prepare_input(&mut self) -> Result<(), NodeError> {
         let is_blank = || self.input.value().is_some_and(|value| value.as_str() == Some(""));
         // An agent that has received another agent's task by a transfer has the input of that task.

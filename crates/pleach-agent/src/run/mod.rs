@@ -182,8 +182,9 @@ impl<'a> AgentRun<'a> {
         }
     }
 
-    /// Returns `true` if nothing has to be called after the agent. A resume calls the plugins, possibly again. A replay that only finds the
-    /// recorded result takes the agent for done: most hooks of plugins leave no event.
+    /// Returns `true` if no hook has to be called after the agent. A resume calls the plugins' hooks, possibly again.
+    /// A replay that only looks for the recorded result treats the agent as done, because most hooks of plugins leave
+    /// no event.
     fn needs_nothing_after(&self) -> bool {
         let around = self.around();
         if around.has_callbacks_after() {

@@ -8,7 +8,8 @@ use pleach_core::EventId;
 use pleach_model::{LlmRequest, LlmResponse};
 use serde_json::Value;
 
-/// The tracing span of one model call. It is entered while the answer is awaited, but not while tool calls are executed.
+/// The tracing span of one model call. It is entered while the answer is awaited, but not while tool calls are
+/// executed.
 pub(super) struct ModelSpan(Option<OpenSpan>);
 
 impl ModelSpan {

@@ -1,4 +1,5 @@
-//! [`Outages`]: the toolsets of an agent that are left out, so that an outage is one error in the log and not one a request.
+//! [`Outages`]: the toolsets of an agent that are left out. It is kept so that an outage is logged once, not once per
+//! request.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};

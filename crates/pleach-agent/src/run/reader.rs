@@ -32,7 +32,8 @@ pub(super) struct Reader<'e> {
     /// Whether the end of a failed attempt follows the agent's last event.
     pub(super) has_failed: bool,
     pub(super) transfer: Option<(&'e str, usize)>,
-    /// Whether a task ended after the model asked for a transfer. The model is then called once more before the transfer.
+    /// Whether a task ended after the model asked for a transfer. The model is then called once more before the
+    /// transfer.
     asks_behind_transfer: bool,
     pub(super) code_failures: u32,
     last: Last,
@@ -129,7 +130,8 @@ impl<'e> Reader<'e> {
                 continue;
             }
             if !std::mem::replace(&mut is_batch, true) {
-                // The result of a long-running call, or the answer to a question that the user has passed over, may come much later.
+                // The result of a long-running call, or the answer to a question that the user has passed over, may
+                // come much later.
                 self.questions.retain(|question| question.is_passed_over && question.answer.is_none());
                 let questions = &self.questions;
                 self.calls.retain(|call| call.is_job() || questions.iter().any(|question| question.call == call.id));
@@ -252,12 +254,13 @@ impl<'e> Reader<'e> {
         }
     }
 
-    /// Reads a message of the user about the agent's task. The model is called, even if the agent waits for answers or results.
-    /// Those are read when they arrive.
+    /// Reads a message of the user about the agent's task. The model is called, even if the agent waits for answers
+    /// or results. Those are read when they arrive.
     // L191
     fn take_message(&mut self) {
         if self.has_failed {
-            // Calls and questions of the failed attempt are dropped. Only long-running calls that have begun may still end.
+            // Calls and questions of the failed attempt are dropped. Only long-running calls that have begun may
+            // still end.
             self.calls.retain(|call| call.is_long_running && call.has_response && !call.has_result);
             self.calls.iter_mut().for_each(|call| call.is_earlier = false);
             self.questions.clear();
@@ -320,8 +323,8 @@ impl<'e> Reader<'e> {
         }
     }
 
-    /// Returns `true` if the run has transferred and nothing is left to do before the transfer. Tasks and questions of the same
-    /// batch may end after the transfer is stored.
+    /// Returns `true` if the run has transferred and nothing is left to do before the transfer. Tasks and questions
+    /// of the same batch may end after the transfer is stored.
     pub(super) fn has_transferred(&self) -> bool {
         let is_missing =
             |call: &RecordedCall<'_>| !call.is_earlier && (call.asks || (!call.has_response && !call.is_long_running));
@@ -345,8 +348,8 @@ impl<'e> Reader<'e> {
         asks.chain(runs.map(|call| call.id)).map(str::to_owned).collect()
     }
 
-    /// Returns `true` if the model is not called before this long-running call has its result. If an answer belongs to a batch,
-    /// the batch must be answered as a whole.
+    /// Returns `true` if the model is not called before this long-running call has its result. If an answer belongs
+    /// to a batch, the batch must be answered as a whole.
     fn holds_back(&self, job: &RecordedCall<'_>) -> bool {
         let is_whole = |batch: &usize| !self.jobs().any(|job| job.batch == *batch);
         match self.answered.as_slice() {
@@ -365,9 +368,9 @@ impl<'e> Reader<'e> {
         (self.turn_ended && !self.has_failed) || !self.is_cut()
     }
 
-    /// Returns `true` if the batch may have been cut off before all its responses were stored. Responses are stored together,
-    /// except those of calls that ended before another call failed. A long-running call without a response leaves no trace that
-    /// it has started, so it starts again, unless the run has paused after the start.
+    /// Returns `true` if the batch may have been cut off before all its responses were stored. Responses are stored
+    /// together, except those of calls that ended before another call failed. A long-running call without a response
+    /// leaves no trace that it has started, so it starts again, unless the run has paused after the start.
     fn is_cut(&self) -> bool {
         let waits = |call: &RecordedCall<'_>| call.is_long_running || call.pending.ends_agent();
         let is_missing = |call: &RecordedCall<'_>| match self.last {
@@ -378,8 +381,8 @@ impl<'e> Reader<'e> {
         self.has_failed || self.calls.iter().filter(|call| !call.is_earlier).any(is_missing)
     }
 
-    /// Returns the calls to execute, in order: the calls without a response and, if nothing is open, the calls whose questions
-    /// are answered.
+    /// Returns the calls to execute, in order: the calls without a response and, if nothing is open, the calls whose
+    /// questions are answered.
     fn to_execute(&self, is_closed: bool) -> Vec<PendingCall> {
         let mut answers: Vec<&Question<'_>> = self.questions.iter().filter(|asked| asked.answer.is_some()).collect();
         let is_asked = |call: &RecordedCall<'_>| self.questions.iter().any(|asked| asked.is_for(call));

@@ -1,4 +1,4 @@
-//! [`Recorded`]: the state of a run, as its stored events tell.
+//! [`Recorded`]: the state of a run, read from its stored events.
 // L117–L120
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::call_numbers::CallNumbers;
 use super::next::Next;
 use super::reader::{Reader, Run};
 
-/// The state of a run, as its stored events tell.
+/// The state of a run, read from its stored events.
 #[derive(Debug)]
 pub(crate) struct Recorded {
     pub(crate) next: Next,
@@ -19,7 +19,7 @@ pub(crate) struct Recorded {
     pub(crate) said: String,
     /// The number of session events before the first event of the run.
     pub(crate) began_at: usize,
-    /// How far the end of the run is recorded.
+    /// How much of the end of the run is recorded.
     pub(crate) closing: Closing,
     /// The ids of the long-running calls without a result.
     pub(crate) jobs: Vec<String>,
@@ -111,8 +111,8 @@ impl Recorded {
 
 /// Returns the index of the first event that can belong to the invocation.
 ///
-/// A new invocation starts after the last event of any other invocation. Only summaries may lie in between. On a resume the
-/// index is 0.
+/// A new invocation starts after the last event of any other invocation. Only summaries may lie in between. On a
+/// resume the index is 0.
 pub(crate) fn first_event(events: &[Arc<Event>], invocation: &InvocationHandle) -> usize {
     if invocation.history().is_some() {
         return 0;

@@ -1,4 +1,5 @@
-//! [`RecordedCall`]: a call in the stored events of a run. [`Question`]: a request that a call makes before it is executed.
+//! [`RecordedCall`]: a call in the stored events of a run. [`Question`]: a request that a call makes before it is
+//! executed.
 // L112, L118
 
 use pleach_context::engine::credential_key;
@@ -22,7 +23,8 @@ pub(super) struct RecordedCall<'e> {
     pub(super) asks: bool,
     /// The key of the requested credential.
     pub(super) key: Option<String>,
-    /// The earlier questions of the call that have been answered. The call needs all their answers when it is executed again.
+    /// The earlier questions of the call that have been answered. The call needs all their answers when it is
+    /// executed again.
     pub(super) given: Vec<Question<'e>>,
 }
 
@@ -40,7 +42,8 @@ pub(super) struct Question<'e> {
 }
 
 impl RecordedCall<'_> {
-    /// Returns `true` if the call is long-running, has begun and has no result. A call that has a question has not begun.
+    /// Returns `true` if the call is long-running, has begun and has no result. A call that has a question has not
+    /// begun.
     pub(super) fn is_job(&self) -> bool {
         self.is_long_running && !self.has_result && !self.asks
     }
@@ -88,8 +91,8 @@ impl Question<'_> {
 
 /// Returns the request that a call of an event makes; `None` if the call is a tool call.
 ///
-/// A model may call the reserved functions as well. The event does not list these calls as long-running, so they are treated
-/// as calls of unknown functions.
+/// A model may call the reserved functions as well. The event does not list these calls as long-running, so they are
+/// treated as calls of unknown functions.
 pub(super) fn question<'e>(event: &'e Event, call: &'e FunctionCall) -> Option<Question<'e>> {
     let id = call.id.as_deref().filter(|id| event.long_running_tool_ids().is_some_and(|ids| ids.contains(*id)))?;
     let args = call.args.as_ref();

@@ -1,4 +1,4 @@
-//! Building the request for one step.
+//! Builds the request for one step.
 // L25–L35, L60, L66
 
 use std::borrow::Cow;

@@ -29,7 +29,8 @@ impl<A> ShellAgentBuilder<A> {
         Self { agent, callbacks: Callbacks::default(), max_iterations: None, kind: PhantomData }
     }
 
-    /// Sets the description of what the agent is for. Models decide by it whether to transfer to this agent.
+    /// Sets the description of the agent's purpose. The models of other agents use it to decide whether to transfer
+    /// to this agent.
     pub fn description(mut self, description: impl Into<String>) -> Self {
         self.agent.description = description.into();
         self

@@ -1,4 +1,4 @@
-//! [`LoopAgent`].
+//! [`LoopAgent`]: runs its sub-agents round after round.
 // L178
 
 use std::fmt;

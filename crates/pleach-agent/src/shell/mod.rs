@@ -50,7 +50,7 @@ trait Conduct: Send + Sync {
 }
 
 impl Shell {
-    /// Runs the agent: its callbacks, and between them its sub-agents in the way of `conduct`.
+    /// Runs the agent: its callbacks, and between them its sub-agents, as `conduct` defines.
     async fn run(&self, handle: RunHandle, input: NodeInput, conduct: &impl Conduct) -> Result<Flow, NodeError> {
         if is_first(&handle) {
             handle.fail_silently();
@@ -132,7 +132,7 @@ impl<'a> ShellRun<'a> {
             return Ok(StepEnd::Done);
         }
         let end = if closing.is_marked() { StepEnd::Done } else { conduct.conduct(self).await? };
-        // If a sub-agent has run since then, the callbacks are called again.
+        // If a sub-agent has run in `conduct`, the callbacks are called again.
         let has_called = closing.has_called() && Recorded::of(&self.shell.agent, &self.handle).closing.has_called();
         // google-adk marks the end only after the sub-agents, so an agent without sub-agents has no mark.
         let closing = if self.children().is_empty() { Closing::EndMarked } else { closing };

@@ -1,4 +1,4 @@
-//! [`ParallelAgent`].
+//! [`ParallelAgent`]: runs its sub-agents at the same time.
 // L177
 
 use std::fmt;

@@ -1,4 +1,4 @@
-//! [`SequentialAgent`].
+//! [`SequentialAgent`]: runs its sub-agents one after the other.
 // L176
 
 use std::fmt;

@@ -16,7 +16,7 @@ pub(super) enum Reference<'t> {
     Artifact { name: &'t str, optional: bool },
 }
 
-/// Iterates over the pieces of a template, in order. Together they are the whole template.
+/// Iterates over the pieces of a template, in order. Joined, they are the template.
 pub(super) fn pieces(template: &str) -> impl Iterator<Item = Piece<'_>> {
     let mut rest = template;
     let mut pending = None;

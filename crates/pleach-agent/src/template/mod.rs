@@ -26,13 +26,13 @@ pub trait TemplateSource: Sync {
 
 /// Replaces the references in an instruction with values of the state and texts of artifacts.
 ///
-/// - `{key}` is replaced with the value of a state key, which may have the prefix `app:`, `user:` or `temp:`. A null value is
-///   replaced with an empty text.
+/// - `{key}` is replaced with the value of a state key, which may have the prefix `app:`, `user:` or `temp:`. A null
+///   value is replaced with an empty text.
 /// - `{artifact.name}` is replaced with the text of an artifact.
 /// - A `?` before the closing brace makes a reference optional: if the key or artifact is absent, the text is empty.
 /// - Spaces around the name and repeated braces make no difference.
-/// - Braces without a valid name, such as `{"a": 1}` or `{a.b}`, stay as they are. A reference after `$` or `\` also stays,
-///   together with that character.
+/// - Braces without a valid name, such as `{"a": 1}` or `{a.b}`, stay as they are. A reference after `$` or `\` also
+///   stays, together with that character.
 ///
 /// Values are printed as Python prints them (`True`, `[1, 'a']`). References within values are not replaced.
 /// ADK: `inject_session_state`

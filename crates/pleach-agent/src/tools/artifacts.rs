@@ -132,7 +132,7 @@ impl fmt::Debug for LoadArtifacts {
     }
 }
 
-/// Returns the names of the files: no names without the field, and `None` if the field is not a list of names.
+/// Returns the names of the files: none if the field is missing, and `None` if it is not a list of names.
 fn names_in(fields: &Map) -> Option<Vec<String>> {
     let Some(names) = fields.get(NAMES) else { return Some(Vec::new()) };
     names.as_array()?.iter().map(|name| name.as_str().map(str::to_owned)).collect()

@@ -41,7 +41,8 @@ pub fn get_user_choice() -> FunctionTool {
 struct InputRequest {
     /// The question, as the user reads it.
     message: String,
-    /// The JSON Schema that the answer must fit: `{"type": "string"}` for a text, `{"type": "boolean"}` for yes or no, an object for more.
+    /// The JSON Schema that the answer must fit: `{"type": "string"}` for a text, `{"type": "boolean"}` for yes or
+    /// no, an object for more.
     response_schema: Option<Map>,
 }
 

@@ -36,8 +36,8 @@ impl FinishTool {
         }
     }
 
-    /// Returns the result in the arguments: the wrapped value if the schema is not an object's, otherwise the
-    /// arguments.
+    /// Returns the result in the arguments: the wrapped value if the schema does not describe an object, otherwise
+    /// the arguments.
     ///
     /// # Errors
     /// The reason why the arguments do not fit.

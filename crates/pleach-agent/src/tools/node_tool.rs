@@ -16,13 +16,13 @@ use crate::OutputWrapper;
 
 /// A node as a tool: a function, a workflow, an agent. ADK: `NodeTool`
 ///
-/// Every call is a run of the node below the agent's run: the run's events are stored, a question pauses the agent, and
-/// a resume continues a run that was cut off. The result is the node's output.
+/// Every call is a run of the node below the agent's run. The run's events are stored, a question pauses the agent,
+/// and a resume continues a run that was cut off. The result is the node's output.
 ///
-/// The arguments come from the node's input schema, or from the type that a workflow has declared with `.input::<T>()`.
-/// The members of an object are the arguments, and any other input is the argument `request`. If a node reads a type of
-/// its own and declares no schema, an agent or workflow with this tool does not build, because the model would be
-/// offered a text. Arguments that do not fit go back to the model.
+/// The arguments come from the node's input schema, or from the type that a workflow has declared with
+/// `.input::<T>()`. The members of an object are the arguments, and any other input is the argument `request`. If the
+/// node's input cannot be read from a text and no schema is declared, building an agent or workflow with this tool
+/// fails, because the model would be offered a text. Arguments that do not fit are reported to the model.
 ///
 /// ```
 /// use pleach_agent::{LlmAgent, NodeTool};

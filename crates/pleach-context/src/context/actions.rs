@@ -28,9 +28,9 @@ impl Context {
     /// `change` gets a copy of the actions, and it may call this context.
     ///
     /// # Errors
-    /// If the run has ended, if the state schema refuses a key, or if `change` sets an action that a node may not set:
-    /// requests for credentials and confirmations, checkpoints, summaries and rewinds. Nothing is changed in these
-    /// cases.
+    /// If the run has ended, if the state schema refuses a key, or if `change` sets an action that a node may not
+    /// set. Such actions are requests for credentials and confirmations, checkpoints, summaries and rewinds. Nothing
+    /// is changed in these cases.
     pub fn with_actions<R>(&self, change: impl FnOnce(&mut EventActions) -> R) -> Result<R, NodeError> {
         let before = self.actions();
         let mut changed = before.clone();
@@ -78,8 +78,8 @@ impl Context {
     }
 }
 
-/// Requests have methods of their own, which keep the agent's secrets out of the event. Only the runtime sets the other
-/// actions.
+/// Refuses changes of actions that a node may not set. Requests for credentials and confirmations have methods of
+/// their own, which keep the agent's secrets out of the event. Only the runtime sets the other refused actions.
 fn check_settable(before: &EventActions, after: &EventActions) -> Result<(), NodeError> {
     let refused = [
         (

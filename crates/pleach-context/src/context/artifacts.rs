@@ -1,4 +1,4 @@
-//! Files from inside a node.
+//! The methods of `Context` for files.
 // R220
 
 use pleach_artifact::{ArtifactError, ArtifactKey, ArtifactScope, ArtifactService, ArtifactVersion, SaveArtifact};
@@ -27,8 +27,9 @@ impl Context {
     /// A name starting with `user:` is shared by all sessions of the user.
     ///
     /// # Errors
-    /// A `ValueError` if there is no artifact service; the error of the service if it refuses the file; a
-    /// `RuntimeError` in a step, or if the run has ended, even while the file was being saved.
+    /// - A `ValueError` if there is no artifact service.
+    /// - The error of the service if it refuses the file.
+    /// - A `RuntimeError` in a step, or if the run has ended, even while the file was being saved.
     ///
     /// # Cancel safety
     /// If the future is dropped, the service may have saved the version, but no event lists it. A later save gets the
@@ -55,7 +56,7 @@ impl Context {
         let request = SaveArtifact::new(key, artifact).with_custom_metadata(metadata);
         let version = service.save_artifact(request).await.map_err(artifact_error)?;
         let mut cell = self.cell();
-        // The file is saved, but no event will show it.
+        // If the run has ended, the file is saved but no event lists it.
         self.check_change(&cell)?;
         cell.lane.actions.artifact_delta_mut().insert(filename.to_owned(), version);
         Ok(version)

@@ -1,4 +1,4 @@
-//! Asking a person in the middle of a node.
+//! The methods of `Context` that ask a person in the middle of a node.
 
 use pleach_core::{Content, Event, Map, RequestInput};
 use pleach_schema::read_answer;
@@ -30,8 +30,10 @@ impl Context {
     /// the log names the field. When an answer arrives, the node runs again from its start.
     ///
     /// # Errors
-    /// A `ValueError` if this node has no `rerun_on_resume`, or in the body of a tool that an agent calls: there, ask
-    /// with [`request_confirmation`](Self::request_confirmation), or run a node that asks. A `RuntimeError` in a step.
+    /// - A `ValueError` if this node has no `rerun_on_resume`.
+    /// - A `ValueError` in the body of a tool that an agent calls. There, ask with
+    ///   [`request_confirmation`](Self::request_confirmation), or run a node that asks.
+    /// - A `RuntimeError` in a step.
     ///
     /// # Cancel safety
     /// Once the future has been polled, the question is stored even if the future is dropped.
@@ -63,8 +65,8 @@ impl Context {
     /// answered with null at the deadline, so use an `Option` for `T`.
     ///
     /// # Errors
-    /// A `ValueError` if this node has no `rerun_on_resume`, if the question has no id (a resumed run could not find
-    /// its answer), or if the default does not fit the schema.
+    /// A `ValueError` if this node has no `rerun_on_resume`, if the question has no id, or if the default does not
+    /// fit the schema. Without an id, a resumed run could not find the answer.
     ///
     /// # Cancel safety
     /// As [`Context::ask`].
@@ -161,8 +163,8 @@ pub fn json_schema_of<T: JsonSchema>() -> Option<Value> {
     CONSTRAINTS.iter().any(|keyword| fields.contains_key(*keyword)).then_some(schema)
 }
 
-/// Whether answers may omit some keys. If so, the schema keeps its dialect: without the dialect an absent key is read
-/// as null.
+/// Returns true if answers may omit some keys. Such a schema keeps its `$schema` key, because without it an absent
+/// key is read as null.
 fn has_optional_keys(schema: &Map) -> bool {
     let required = schema.get("required").and_then(Value::as_array).map_or(0, Vec::len);
     schema.get("properties").and_then(Value::as_object).is_some_and(|properties| properties.len() > required)

@@ -1,4 +1,4 @@
-//! Starting background children, which the caller does not wait for.
+//! Starts background children, which the caller does not wait for.
 // R643
 
 use std::sync::Arc;
@@ -16,11 +16,11 @@ impl Context {
     /// Starts a background child, which this run does not wait for, and returns the path of the child's run. This run
     /// can end before the child does, and its successors do not wait for the child.
     ///
-    /// The nearest enclosing workflow runs the child in parallel with its nodes, and ends after it. If the child fails,
-    /// however early, the workflow fails with the child's error once nothing else is left to do. After its caller has
-    /// completed, a child is not run again, neither by a resume nor by a retry of the workflow. So it may not ask
-    /// questions (a `RuntimeError`), and if a crash or a failure of the workflow cuts it off, it stays cut off. A
-    /// caller that is retried or run again continues the child that it has started.
+    /// The nearest enclosing workflow runs the child in parallel with its nodes, and ends after it. If the child
+    /// fails, however early, the workflow fails with the child's error once nothing else is left to do. Once its
+    /// caller has completed, the child is not run again by a resume or by a retry of the workflow. So the child may
+    /// not ask questions (a `RuntimeError`), and it stays cut off if a crash or a failure of the workflow cuts it
+    /// off. A caller that is retried or run again continues the child that it has started.
     ///
     /// Call it while the body of the node runs, not in a task that outlives it.
     ///
@@ -43,7 +43,7 @@ impl Context {
     ///
     /// # Errors
     /// As [`Context::run_in_background`]; also a `ValueError` for a name or run id that cannot be part of a path, and
-    /// for `use_as_output`: the child's output would come too late to be this run's output.
+    /// for `use_as_output`, because the child's output would come too late to be this run's output.
     pub fn run_node_in_background(
         &self,
         node: Arc<dyn Node>,
@@ -72,7 +72,7 @@ impl Context {
         // The workflow may have ended in the meantime, if this is called in a task of its own.
         owner.run_state().workflow.as_mut().ok_or_else(no_workflow)?.background.push(child);
         self.invocation().note_background();
-        // When called in another task, only this wakes the workflow.
+        // If this runs in another task, nothing else wakes the workflow.
         let body = owner.cell().body.take();
         body.into_iter().for_each(Waker::wake);
         Ok(path)

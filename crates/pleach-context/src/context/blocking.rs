@@ -1,4 +1,4 @@
-//! [`Context::blocking`].
+//! [`Context::blocking`]: runs a function that blocks its thread.
 
 use super::Context;
 use super::step::CURRENT;

@@ -1,4 +1,4 @@
-//! The checks of a call for a child, and of a question, before anything is stored.
+//! Checks before a child runs or a question is asked. Nothing has been stored yet at that point.
 
 use super::Context;
 use crate::engine::{MAX_DEPTH, too_deep};
@@ -84,7 +84,7 @@ impl Context {
     }
 }
 
-/// `/` and `@` separate the parts of paths, and `.` separates the parts of branches.
+/// Refuses characters that separate the parts of paths (`/` and `@`) or of branches (`.`), and control characters.
 fn check_run_id(id: &str) -> Result<(), NodeError> {
     let refused = |letter: &char| matches!(letter, '/' | '@' | '.') || letter.is_control();
     let reason = match id.chars().find(refused) {

@@ -1,4 +1,4 @@
-//! Running other nodes from inside a node.
+//! Runs other nodes from inside a node.
 
 use std::sync::Arc;
 
@@ -21,13 +21,14 @@ impl Context {
     /// run again.
     ///
     /// A failure of the child can be caught. Once the body has continued after it (by sending an event or starting
-    /// another child), a resume returns the same failure again, with its class, status, ancestors and type, but without
-    /// its causes (`source()`).
+    /// another child), a resume returns the same failure again. It has the same class, status, ancestors and type,
+    /// but not its causes (`source()`).
     ///
     /// # Errors
-    /// A `ValueError` if this node has no `rerun_on_resume`, a `DynamicNodeFailError` if the child failed, a
-    /// `ValidationError` if the input or the output does not fit, a `WorkflowConfigurationError` with the faults that
-    /// `build` would report for the child.
+    /// - A `ValueError` if this node has no `rerun_on_resume`.
+    /// - A `DynamicNodeFailError` if the child failed.
+    /// - A `ValidationError` if the input or the output does not fit.
+    /// - A `WorkflowConfigurationError` with the faults that `build` would report for the child.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the child.

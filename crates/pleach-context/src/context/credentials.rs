@@ -1,4 +1,4 @@
-//! Credentials from inside a node.
+//! The methods of `Context` for credentials.
 // R220
 
 use pleach_auth::AuthCredential;

@@ -1,4 +1,4 @@
-//! [`Context::emit`]: sending events before the result.
+//! [`Context::emit`]: sends events before the result.
 
 use pleach_core::Event;
 

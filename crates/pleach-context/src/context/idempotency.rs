@@ -1,4 +1,4 @@
-//! [`Context::idempotency_key`].
+//! [`Context::idempotency_key`]: a key with which a service recognises repeated requests.
 
 use super::Context;
 use crate::engine::stable_uuid;

@@ -16,9 +16,9 @@ impl Context {
         &self.inner.invocation.ic
     }
 
-    /// Returns true if the texts of this run come from models and tools. Their work is already done when a store
-    /// refuses a character, so such texts are repaired. A node's own values are refused, with an error that names the
-    /// key.
+    /// Returns true if the strings of this run come from models or tools. A character that no store accepts is
+    /// replaced in them, because the model or tool has already done its work. In the values of other nodes such a
+    /// character is an error that names the key.
     pub(crate) fn speaks_for_others(&self) -> bool {
         matches!(self.inner.kind, NodeKind::Agent | NodeKind::Tool)
     }
@@ -90,7 +90,7 @@ impl Context {
         self.inner.invocation.invocation_id().as_str()
     }
 
-    /// The user.
+    /// The id of the user that the session belongs to.
     #[must_use]
     pub fn user_id(&self) -> &str {
         self.inner.invocation.user_id().as_str()

@@ -1,4 +1,4 @@
-//! Memory from inside a node.
+//! The methods of `Context` for the memory of the user's earlier sessions.
 // R220
 
 use std::sync::Arc;

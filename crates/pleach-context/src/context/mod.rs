@@ -83,7 +83,7 @@ pub(crate) struct ContextInner {
     pub(crate) kind: NodeKind,
     pub(crate) rerun_on_resume: bool,
     pub(crate) attempt: u32,
-    /// When a failed attempt is tried again.
+    /// The policy for retries of the run.
     pub(crate) retry: Option<Arc<RetryConfig>>,
     /// The number of runs above this one.
     pub(crate) depth: u32,

@@ -22,8 +22,9 @@ impl Context {
     /// Sets the output of the run, which is sent when the body ends. Null leaves it unset.
     ///
     /// # Errors
-    /// A `ValidationError` if the value has no JSON form, for example because it contains NaN; a `ValueError` if an
-    /// output is already set, because a run has at most one; a `RuntimeError` if the run has ended, or in a step.
+    /// - A `ValidationError` if the value has no JSON form, for example because it contains NaN.
+    /// - A `ValueError` if an output is already set, because a run has at most one.
+    /// - A `RuntimeError` if the run has ended, or in a step.
     // R210
     pub fn set_output(&self, output: impl Serialize) -> Result<(), NodeError> {
         let output = pleach_core::to_json(output).map_err(|error| {
@@ -96,8 +97,8 @@ impl Context {
         )))
     }
 
-    /// Refuses a change of the run that would be lost: after the end of the run, and in the body of one of its steps,
-    /// because a resume does not run the body again.
+    /// Refuses a change of the run that would be lost. Changes are lost after the end of the run, and in the body of
+    /// one of its steps, because a resume does not run that body again.
     pub(crate) fn check_change(&self, cell: &RunState) -> Result<(), NodeError> {
         if cell.has_ended() {
             return Err(self.has_ended());

@@ -80,7 +80,7 @@ impl ReadonlyContext {
         self.ctx.session()
     }
 
-    /// The user.
+    /// The id of the user that the session belongs to.
     #[must_use]
     pub fn user_id(&self) -> &str {
         self.ctx.user_id()

@@ -54,8 +54,9 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// Awaiting it returns the errors of [`ask`](Self::ask); a `ValueError` for a select without branches, for two
-    /// branches with the same id, and if the select begins while another call of the node is in progress.
+    /// Awaiting it returns the errors of [`ask`](Self::ask). It also returns a `ValueError` for a select without
+    /// branches, for two branches with the same id, and if the select begins while another call of the node is in
+    /// progress.
     ///
     /// # Cancel safety
     /// Once the future has been polled, the questions are stored even if the future is dropped.
@@ -116,8 +117,8 @@ enum Kind {
 }
 
 impl<'a, T: Send> Select<'a, T> {
-    /// Adds a question with an id and a text. `then` makes the result of the select from the answer, whose JSON schema
-    /// is that of `A`.
+    /// Adds a question with an id and a text. The question has the JSON schema of `A`. `then` makes the result of the
+    /// select from the answer.
     pub fn ask<A>(self, id: &str, message: impl Into<String>, then: impl FnOnce(A) -> T + Send + 'a) -> Self
     where
         A: DeserializeOwned + JsonSchema,
@@ -125,8 +126,8 @@ impl<'a, T: Send> Select<'a, T> {
         self.ask_with(RequestInput::ask(id, message), then)
     }
 
-    /// Adds a question with all its options. `then` makes the result of the select from the answer, whose JSON schema
-    /// is that of `A` unless the question has its own.
+    /// Adds a question with all its options. The question has the JSON schema of `A` unless it has its own. `then`
+    /// makes the result of the select from the answer.
     pub fn ask_with<A>(self, question: RequestInput<A>, then: impl FnOnce(A) -> T + Send + 'a) -> Self
     where
         A: DeserializeOwned + JsonSchema,
@@ -153,8 +154,8 @@ impl<'a, T: Send> Select<'a, T> {
         self.branch(Kind::Timer, question, |_: Value| then())
     }
 
-    /// Adds a signal with a name. `then` makes the result of the select from the payload, whose JSON schema is that of
-    /// `P`. See [`Context::wait_for_signal`].
+    /// Adds a signal with a name. The payload must fit the JSON schema of `P`. `then` makes the result of the select
+    /// from the payload. See [`Context::wait_for_signal`].
     pub fn signal<P>(self, name: impl Into<String>, then: impl FnOnce(P) -> T + Send + 'a) -> Self
     where
         P: DeserializeOwned + JsonSchema,
@@ -211,7 +212,7 @@ impl<'a, T: Send> Select<'a, T> {
                 Kind::Timer => question.interrupt_id = Some(format!("{TIMER}{path}:{number}-{place}")),
                 Kind::Signal if question.message.as_deref().is_none_or(|name| name.trim().is_empty()) => {
                     return Err(NodeError::value(format!(
-                        "the name of a signal is blank, for which node '{node}' waits"
+                        "node '{node}' waits for a signal with a blank name: give the signal a name"
                     )));
                 }
                 Kind::Signal => question.interrupt_id = Some(format!("{SIGNAL}{path}:{number}-{place}")),
@@ -228,8 +229,8 @@ impl<'a, T: Send> Select<'a, T> {
         }
     }
 
-    /// Returns the result of the question that was answered first. Answers from outside this select are ignored:
-    /// otherwise they would decide a select again that a kept signal has already decided.
+    /// Returns the result of the branch that was answered first. Only answers to this select's own questions are
+    /// read: a kept signal may already have decided the select, and another answer must not decide it again.
     fn recorded(&mut self, select: &str) -> Option<T> {
         let ctx = self.ctx;
         let history = ctx.inner.invocation.history()?;
@@ -297,7 +298,7 @@ async fn take(ctx: &Context, select: &str, again: u32, names: &[String]) -> Resu
         }
     };
     let claimed = claimed.as_ref();
-    // The event is sent right after the closure.
+    // Commits here, because the step's event is sent right after the closure.
     let take = async || Ok(claimed.map(ClaimedSignal::commit).unwrap_or_default());
     Ok(Some(ctx.step(Step::new(TAKE_SIGNAL).key(key), take).await?))
 }

@@ -19,13 +19,13 @@ impl Context {
         UNIX_EPOCH.checked_add(now).unwrap_or(UNIX_EPOCH)
     }
 
-    /// Sleeps for a duration that survives the process: the run pauses as it does for a question, and continues when
+    /// Sleeps for a duration that survives the process. The run pauses as it does for a question, and continues when
     /// the time has come, in this process or in another one.
     ///
-    /// The end of the sleep is stored when the sleep begins, and the waking is stored as an answer to it, so a resume
-    /// neither sleeps again nor reads a clock. The body is dropped and runs again, as with [`ask`](Self::ask). The
-    /// Runner that runs the invocation wakes it. After a restart, a Runner on which `Runner::start_timers` was called
-    /// does.
+    /// The end of the sleep is stored when the sleep begins, and the waking is stored as an answer to it. A resume
+    /// therefore neither sleeps again nor reads a clock. The body is dropped and runs again, as with
+    /// [`ask`](Self::ask). The Runner that runs the invocation wakes it. After a restart of the process, a Runner on
+    /// which `Runner::start_timers` was called wakes it.
     ///
     /// A sleep is not a timeout: a step that is still working keeps the run from pausing, and the sleep ends only after
     /// the run has paused. Limit a step with [`Step::timeout`](crate::Step::timeout), and a question with
@@ -57,7 +57,7 @@ impl Context {
         self.sleep_to(end, end <= now)
     }
 
-    /// Numbered by the order of the calls, not of the polls.
+    /// The number of the sleep follows the order of the calls, not of the polls.
     fn sleep_to(&self, end: f64, is_over: bool) -> impl Future<Output = Result<(), NodeError>> + Send {
         let number = self.number_of_wait("sleep");
         async move {
@@ -109,8 +109,8 @@ impl Context {
         self.ask_typed(question).await
     }
 
-    /// Returns the stored deadline of this run's question `id`, if it was asked before: in the named select, if there
-    /// is one.
+    /// Returns the stored deadline of this run's question `id`, if the question was asked before. If `select` is set,
+    /// the question belongs to that select.
     pub(super) fn asked_deadline(&self, id: &str, select: Option<&str>) -> Option<f64> {
         self.inner.invocation.history()?.deadline(self.node_path(), id, select)
     }

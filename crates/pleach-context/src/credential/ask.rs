@@ -23,8 +23,8 @@ impl std::fmt::Debug for SentCredential {
     }
 }
 
-/// Makes the event with which a run asks the client for a credential under the id `id`. Also sets the state against
-/// which the answer is checked; see [`CredentialQuestion`].
+/// Makes the event that asks the client for a credential, with the question id `id`. Also sets the state that the
+/// answer is checked against; see [`CredentialQuestion`].
 ///
 /// # Errors
 /// A `ValueError` if an OAuth2 config lacks what a sign-in needs.
@@ -38,8 +38,8 @@ pub fn credential_question(ctx: &Context, config: &AuthConfig, id: &str) -> Resu
 
 /// Returns the client's answer to the request under the id `id`; `None` if it has not answered.
 ///
-/// A key that consists of digits is returned as the string that the client typed. If it were read as JSON, an API key
-/// would lose its text.
+/// A key that consists of digits is returned as the string that the client typed. Read as JSON, it would become a
+/// number.
 pub fn sent_credential(ctx: &Context, id: &str) -> Option<SentCredential> {
     let ic = &ctx.inner.invocation;
     let sent = &ic.services().sent_credentials;
@@ -55,14 +55,14 @@ pub fn sent_credential(ctx: &Context, id: &str) -> Option<SentCredential> {
     if stored == REDACTED {
         return Some(SentCredential::Gone);
     }
-    // Another program stored the credential that it received.
+    // The answer is stored in plain text, so another program stored it.
     let events = ctx.invocation().events();
     let response = || events.iter().rev().find_map(|event| response_to(event, id));
     let text = if stored.is_number() { response().and_then(|response| digits(&response)) } else { None };
     Some(SentCredential::Answer(text.unwrap_or(stored)))
 }
 
-/// Returns the text of an answer that would read as a number in JSON.
+/// Returns the answer as a string if it is text that JSON would read as a number.
 fn digits(response: &Map) -> Option<Value> {
     let text = response.get("result").filter(|text| text.is_string())?;
     unwrap_response(response).is_number().then(|| text.clone())

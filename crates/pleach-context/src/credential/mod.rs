@@ -55,7 +55,7 @@ pub trait CredentialService: fmt::Debug + Send + Sync + 'static {
     ///
     /// # Errors
     /// A `ValidationError` if that value of the config is not a credential. Also fails if the storage behind the
-    /// service does.
+    /// service fails.
     ///
     /// # Cancel safety
     /// If the future is dropped, the credential is saved completely or not at all.

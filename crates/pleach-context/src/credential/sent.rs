@@ -22,7 +22,7 @@ pub struct KeptCredentials(Mutex<Kept>);
 
 #[derive(Default)]
 struct Kept {
-    /// The number of invocations added so far. The number of each orders them by age.
+    /// The number of invocations added so far. Each invocation is kept with its number, which orders them by age.
     count: u64,
     invocations: BTreeMap<(SessionKey, InvocationId), (u64, BTreeMap<String, Map>)>,
 }

@@ -26,8 +26,8 @@ impl RunHandle {
         drop(left);
     }
 
-    /// Returns `true` if a run of the invocation has ever started a background child. The check takes no lock, because
-    /// most invocations have none.
+    /// Returns `true` if a run of the invocation has ever started a background child. The check takes no lock,
+    /// because most invocations have no background children.
     #[must_use]
     pub fn may_have_background(&self) -> bool {
         self.ctx.invocation().has_background()

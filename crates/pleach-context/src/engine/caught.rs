@@ -17,8 +17,8 @@ impl Context {
         cell.has_caught |= failures.has_passed_any();
     }
 
-    /// Records that the run has completed. Without this note, a resume could not tell it from a run that was
-    /// interrupted after the child whose event is its output.
+    /// Records that the run has completed. Its output is on a child's event: without this note, a resume could not
+    /// know whether the run was interrupted after that event.
     pub(crate) fn record_delegation(&self, cell: &mut RunState) {
         let completes = cell.error.is_none() && cell.interrupts.is_none();
         let Some(delegate) = cell.delegate.as_deref_mut().filter(|delegate| completes && !delegate.is_recorded) else {
@@ -43,7 +43,7 @@ impl RunHandle {
         }
     }
 
-    /// Removes a failure from those that the body has received. Call it when a resume will run the child again.
+    /// Removes a failure that the body has received. Call it when a resume will run the child again.
     pub fn forget_failure(&self, failure: &ChildFailure) {
         if let Some(failures) = self.ctx.cell().failures.as_deref_mut() {
             failures.received.retain(|(_, received)| received.path != failure.path);
@@ -58,14 +58,15 @@ impl RunHandle {
         cell.has_caught = true;
     }
 
-    /// Returns `true` if this attempt continued after failures that would still be effective in history after its end.
+    /// Returns `true` if this attempt continued after failures of children, and no error event has ended their effect
+    /// yet.
     #[must_use]
     pub fn has_caught_failures(&self) -> bool {
         self.ctx.cell().has_caught
     }
 
-    /// Marks the caller as well if this run continued after failures: the end of the caller's attempt ends their
-    /// effect. Call it if this run has not completed.
+    /// If this run continued after failures, marks its caller as well, because the end of the caller's attempt then
+    /// ends their effect. Call it if this run has not completed.
     pub fn hand_over_caught_failures(&self) {
         let Some(parent) = self.parent() else { return };
         if self.ctx.cell().has_caught {

@@ -9,7 +9,7 @@ use crate::{Context, History};
 /// A signal that this run takes. If it is dropped before [`commit`](Self::commit), the signal is available to other
 /// runs again.
 ///
-/// The invocation knows which signals are claimed, because its history may be read again before the event is stored.
+/// The claim is kept in the invocation and not in its history, which may be read again before the event is stored.
 #[derive(Debug)]
 pub(crate) struct ClaimedSignal {
     ctx: Context,
@@ -24,8 +24,8 @@ impl ClaimedSignal {
         Some(Self { ctx: ctx.clone(), signal: taken.signal.clone(), taken: Mutex::new(Some(taken)) })
     }
 
-    /// Takes the signal permanently. Call this when the event that records the signal is sent. That event is stored even
-    /// if the body is dropped afterwards.
+    /// Takes the signal permanently. Call this when the event that records the signal is sent. That event is stored
+    /// even if the body is dropped afterwards.
     pub(crate) fn commit(&self) -> KeptSignal {
         *self.taken() = None;
         self.signal.clone()

@@ -22,11 +22,11 @@ impl InvocationContext {
     }
 }
 
-/// What the invocation keeps of an event's state while the event is stored.
+/// The part of an event's state that the invocation keeps while the event is being stored.
 #[derive(Debug)]
 pub struct UnstoredState {
     temp: Option<Map>,
-    /// The number of the writes that the event's state delta consists of.
+    /// The number that identifies the writes of the event's state delta.
     writes: u64,
 }
 
@@ -181,8 +181,8 @@ impl InvocationHandle {
         }
     }
 
-    /// Makes an event ready for the store, right before the append: an output that its message stands for is left out, keys that other
-    /// runs write too get their newest value, and `temp:` values are taken out.
+    /// Prepares an event for the store, right before the append. The output is removed if the event's message stands
+    /// for it, keys that other runs write as well get their newest value, and `temp:` values are taken out.
     pub fn before_store(&self, event: &mut Arc<Event>) -> UnstoredState {
         if event.message_as_output() == Some(true) && event.output().is_some() {
             Arc::make_mut(event).take_output();
@@ -195,8 +195,8 @@ impl InvocationHandle {
         UnstoredState { temp, writes }
     }
 
-    /// Takes over an event that has been stored, with the state that [`before_store`](Self::before_store) returned for it, and lets
-    /// bodies run: the append has won the session.
+    /// Takes over a stored event, with the state that [`before_store`](Self::before_store) returned for it. Also lets
+    /// bodies run, because the append has won the session.
     ///
     /// `updated` is the session's new update time, in seconds since the epoch.
     pub fn after_store(&self, stored: &Arc<Event>, state: &UnstoredState, updated: f64) {
@@ -204,8 +204,8 @@ impl InvocationHandle {
         self.work_gate().open();
     }
 
-    /// Takes over an event that has been stored: its state delta, and the `temp:` values that are never stored, become
-    /// visible unless a newer write is, and it joins the history.
+    /// Takes over a stored event: adds it to the history, and makes its state delta and its `temp:` values, which are
+    /// never stored, visible. If a key has a newer write, that write stays visible.
     ///
     /// `updated` is the session's new update time, in seconds since the epoch.
     // R162
@@ -228,7 +228,8 @@ impl InvocationHandle {
         self.ic.setup.compaction.as_ref()
     }
 
-    /// What the invocation did before this process, or before a retry. `None` for a new invocation.
+    /// The history of the invocation: what it did before this process, or before a retry. `None` for a new
+    /// invocation.
     #[must_use]
     pub fn history(&self) -> Option<Arc<History>> {
         if !self.ic.has_history.load(Ordering::Acquire) {

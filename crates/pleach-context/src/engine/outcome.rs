@@ -1,4 +1,4 @@
-//! How a run ended.
+//! Records how a run ended, and takes its end.
 
 use super::{NodeEnd, NodeResult, Output, RunHandle};
 use crate::{ChildFailure, Context, NodeInput};

@@ -149,8 +149,8 @@ impl RunHandle {
         }
     }
 
-    /// Counts this lane as a call of its run until the guard is dropped. What the lane awaits besides the run's own
-    /// calls then keeps the body alive.
+    /// Counts this lane as a call of its run until the guard is dropped. While the lane awaits anything other than
+    /// the run's own calls, the body then stays alive.
     #[must_use]
     pub fn work(&self) -> WorkingLane {
         let mut cell = self.ctx.cell();

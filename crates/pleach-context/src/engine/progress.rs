@@ -40,7 +40,7 @@ impl RunHandle {
         }
     }
 
-    /// Records that this run, and with it every run above, is executed and not only answered from history.
+    /// Records that this run is executed and not replayed. This then applies to every run above it as well.
     pub fn note_execution(&self) {
         let mut run = self;
         while !std::mem::replace(&mut run.cell().executes, true) {
@@ -52,7 +52,7 @@ impl RunHandle {
         }
     }
 
-    /// Returns `true` if this run is executed and not only answered from history.
+    /// Returns `true` if this run, or a run below it, is executed and not replayed.
     #[must_use]
     pub fn executes(&self) -> bool {
         self.ctx.cell().executes

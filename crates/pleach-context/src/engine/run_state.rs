@@ -38,9 +38,10 @@ pub(crate) struct RunState {
     pub(crate) interrupts: Option<Box<IndexSet<String>>>,
     pub(crate) lane: Lane,
     pub(crate) error: Option<Box<ChildFailure>>,
-    /// The run, or a run below it, is executed and not only answered from history.
+    /// The run, or a run below it, is executed and not replayed.
     pub(crate) executes: bool,
-    /// The waker of the task that polls the body, while the body is pending: calls in other tasks wake it when they wait.
+    /// The waker of the task that polls the body, while the body is pending. Calls in other tasks wake it when they
+    /// begin to wait.
     pub(crate) body: Option<Waker>,
     pub(crate) parking: Parking,
     pub(crate) replay_order: Option<Box<ReplayOrder>>,
@@ -259,8 +260,8 @@ pub(crate) struct ToolPart {
     pub(crate) terms: Option<Box<ConfirmationTerms>>,
     /// The number of calls of the tool that its agent has made, including this one.
     pub(crate) ordinal: u32,
-    /// A name for what the call runs, unique among the calls of the agent's run. It is empty if no agent makes the
-    /// call.
+    /// The call's key: it names the runs below the call, and is unique among the calls of the agent's run. It is
+    /// empty if no agent makes the call.
     pub(crate) key: String,
     /// Whether this is the first call of the agent's run.
     pub(crate) is_first: bool,
@@ -275,10 +276,10 @@ pub(crate) struct ToolPart {
 }
 
 impl ToolPart {
-    /// Returns the run id of the next child of this name; `None` if the run counts its children.
+    /// Returns the run id of the next child of this name; `None` if the run, and not the call, numbers its children.
     ///
-    /// The id is derived from the call. A resume makes only the calls without a response, and must find their runs under
-    /// the same ids.
+    /// The id is derived from the call. A resume makes only the calls without a response, and must find their runs
+    /// under the same ids.
     pub(crate) fn next_run_id(&mut self, name: &SmolStr) -> Option<SmolStr> {
         let id = self.peek_run_id(name)?;
         *self.children.entry(name.clone()).or_default() += 1;
@@ -307,7 +308,7 @@ impl ToolPart {
 
 impl RunState {
     /// Makes the state of a run on this branch and in this isolation scope.
-    // Built in place, and without a default whose parts would be dropped at once: every run makes one, and it is large.
+    // Built in place and field by field, because every run makes one and it is large.
     #[inline(always)]
     pub(crate) fn on(branch: Option<Branch>, isolation_scope: Option<Arc<str>>) -> Self {
         Self {

@@ -19,7 +19,7 @@ pub struct ToolRequests {
 }
 
 impl Context {
-    /// Returns the name for what this call runs, unique among the calls of its agent's run.
+    /// Returns the call's key, which names the runs below the call and is unique among the calls of the agent's run.
     pub(crate) fn call_key(&self) -> String {
         self.cell().lane.tool.as_ref().map(|tool| tool.key.clone()).unwrap_or_default()
     }
@@ -36,8 +36,8 @@ impl RunHandle {
         self.ctx.cell().lane.tool.get_or_insert_default().confirmation = Some(confirmation);
     }
 
-    /// Numbers the call among the calls of its agent's run. `ordinal` is the number of calls of this tool so far, `key`
-    /// names what the call runs, and `is_first` says that no call came before. Agents that share a run
+    /// Numbers the call among the calls of its agent's run. `ordinal` is the number of calls of this tool so far,
+    /// `key` names the runs below the call, and `is_first` says that no call came before. Agents that share a run
     /// [claim](Self::claim_calls) their calls first.
     pub fn set_call_number(&self, ordinal: u32, key: &str, is_first: bool) {
         let agent = self.agent_within_run();
@@ -52,8 +52,8 @@ impl RunHandle {
         (tool.ordinal, tool.key, tool.is_first) = (ordinal, key, is_first);
     }
 
-    /// Records that the agent has made calls in this run, which it shares with other agents. The agent that first makes
-    /// a call with an id names what the call runs by the id alone.
+    /// Records that the agent has made calls in this run, which it shares with other agents. If several agents make
+    /// calls with the same id, only the first agent's call has the id alone as its key.
     pub fn claim_calls<'e>(&self, agent: &SmolStr, calls: impl IntoIterator<Item = &'e FunctionCall>) {
         let mut cell = self.ctx.cell();
         for call in calls {
@@ -74,7 +74,7 @@ impl RunHandle {
         self.ctx.cell().lane.tool.get_or_insert_default().is_run_of_child = true;
     }
 
-    /// Returns the name for what this call runs, unique among the calls of its agent's run.
+    /// Returns the call's key, which names the runs below the call and is unique among the calls of the agent's run.
     #[must_use]
     pub fn call_key(&self) -> String {
         self.ctx.call_key()

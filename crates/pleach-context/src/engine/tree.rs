@@ -19,7 +19,7 @@ pub(crate) fn too_deep(depth: u32) -> NodeError {
         .with_hint("run the work in a loop of the graph instead of in children of children")
 }
 
-/// What a child context is made from, besides its node and its parent.
+/// The settings of a child context, besides its node and its parent.
 // R203
 #[derive(Debug, Default)]
 pub struct ChildSetup {
@@ -38,8 +38,8 @@ pub struct ChildSetup {
     /// Whether the run is a background child.
     // R643
     pub background: bool,
-    /// The runs so far of the graph node for which this agent answers. Set if the agent of a graph node that answers
-    /// once has transferred to this agent.
+    /// The runs of a graph node so far, if this agent answers for that node: the node's agent answers once, and has
+    /// transferred to this agent.
     pub answers_for: Option<Arc<[NodePath]>>,
     /// The policy for retries of the run; `None` for a context in which no attempt is made.
     pub retry: Option<Arc<RetryConfig>>,
@@ -200,8 +200,8 @@ impl RunHandle {
         self.ctx.task()
     }
 
-    /// Returns `true` if a run above this one is retried after this run's failure. A body above it may also catch the
-    /// failure; in both cases the invocation continues.
+    /// Returns `true` if a run above this one may be retried after this run's failure. The invocation then continues,
+    /// as it does if a body above catches the failure.
     pub(super) fn is_tried_again_above(&self, error: &NodeError) -> bool {
         let mut in_background = self.ctx.inner.background;
         let mut runs = std::iter::successors(self.parent(), |run| run.parent());
@@ -287,7 +287,8 @@ impl RunHandle {
         self.ctx.inner.output_for.clone()
     }
 
-    /// The ancestors that share the output of a child whose output becomes this run's output, this run first.
+    /// The ancestors that share the output of this run's delegate: this run first, then those of
+    /// [`output_for`](Self::output_for).
     #[must_use]
     pub fn output_for_of_child(&self) -> std::sync::Arc<[NodePath]> {
         let own = std::iter::once(self.ctx.node_path().clone());

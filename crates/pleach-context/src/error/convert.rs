@@ -1,4 +1,4 @@
-//! Converts errors of the crates below to node errors, which keep their class and text.
+//! Converts errors of lower crates to node errors with the same class and text.
 
 use pleach_auth::AuthError;
 use pleach_schema::{CoerceError, SchemaError};

@@ -1,4 +1,5 @@
-//! Errors in the notes of an invocation: what a resume must know to treat a recorded failure like the live one.
+//! Writes errors to the notes of an invocation and reads them, so that a resume treats a recorded failure like the
+//! original.
 
 use std::borrow::Cow;
 
@@ -7,8 +8,9 @@ use serde_json::{Map, Value};
 use super::{NodeError, ancestors_of, names};
 
 impl NodeError {
-    /// Adds the fields that identify this error to a note: `code` and `message`, `class` if the error has a status,
-    /// `ancestors` if they are not the usual ones of the class, and the Rust `type`. Its causes are not recorded.
+    /// Adds the fields that identify this error to a note: `code`, `message` and the Rust `type`. A `class` is added
+    /// if the error has a status, and `ancestors` are added if they are not the usual ones of the class. Causes are
+    /// not recorded.
     pub(crate) fn describe(&self, note: &mut Map<String, Value>) {
         let record = &*self.record;
         let mut add = |key: &str, value: Value| note.insert(key.to_owned(), value);

@@ -118,24 +118,28 @@ fn fields_of<T: DeserializeOwned>() -> Option<&'static [&'static str]> {
 struct Fields(Option<&'static [&'static str]>);
 
 impl<'de> Deserializer<'de> for &mut Fields {
-    type Error = Heard;
+    type Error = FieldNamesFound;
 
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
         fields: &'static [&'static str],
         _: V,
-    ) -> Result<V::Value, Heard> {
+    ) -> Result<V::Value, FieldNamesFound> {
         self.0 = Some(fields);
-        Err(Heard)
+        Err(FieldNamesFound)
     }
 
-    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Heard> {
+    fn deserialize_newtype_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, FieldNamesFound> {
         visitor.visit_newtype_struct(self)
     }
 
-    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Heard> {
-        Err(Heard)
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, FieldNamesFound> {
+        Err(FieldNamesFound)
     }
 
     forward_to_deserialize_any! {
@@ -146,17 +150,17 @@ impl<'de> Deserializer<'de> for &mut Fields {
 
 /// Stops the probing deserializer once it knows the names of the fields.
 #[derive(Debug)]
-struct Heard;
+struct FieldNamesFound;
 
-impl fmt::Display for Heard {
+impl fmt::Display for FieldNamesFound {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("only the field names were asked for")
     }
 }
 
-impl std::error::Error for Heard {}
+impl std::error::Error for FieldNamesFound {}
 
-impl serde::de::Error for Heard {
+impl serde::de::Error for FieldNamesFound {
     fn custom<T: fmt::Display>(_: T) -> Self {
         Self
     }

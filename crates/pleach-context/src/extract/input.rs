@@ -13,12 +13,13 @@ use crate::{Context, Dynamic, InputKind, InputReader, Need, NodeError, NodeInput
 
 /// The output of the predecessor, or the user's message for the first nodes.
 ///
-/// A message is read as text if `T` is a text, and as JSON otherwise. `Input<Content>` takes the message itself,
-/// `Input<NodeInput>` any input as it came, and `Input<Dynamic>` any JSON.
+/// A message is read as text if `T` is a string type, and as JSON otherwise. `Input<Content>` is the message itself,
+/// `Input<NodeInput>` is the unread input, and `Input<Dynamic>` is any JSON value.
 ///
 /// An input that is not a `T` fails the node with a `ValidationError` that names the field and the type it needs.
 /// Messages of your own `Deserialize` implementations are replaced by a fixed sentence, because error texts are stored
-/// and such a message may quote the value. For your own message, take a wider type and check it in the handler.
+/// and such a message may quote the value. For a message of your own, use a wider type and check the value in the
+/// handler.
 // R304, R504
 #[derive(Clone, Debug)]
 pub struct Input<T>(pub T);
@@ -52,7 +53,7 @@ impl FromContext for Input<Dynamic> {
     }
 }
 
-/// The input as it came, unread.
+/// The unread input.
 impl FromContext for Input<NodeInput> {
     type Wants = Takes<Dynamic>;
 
@@ -83,10 +84,10 @@ impl<T: DeserializeOwned> FromContext for Resume<T> {
     }
 }
 
-/// Logs a stored answer that the node's type refuses. Stored schemas do not describe the type of a parameter, so the
-/// answer could be stored.
+/// Logs a warning about a stored answer that cannot be read as the parameter's type. Stored schemas do not describe
+/// that type, so such an answer can be stored.
 pub(crate) fn warn_unread(ctx: &Context, error: &AnswerError) {
-    tracing::warn!(node = %ctx.node_path(), misfit = %error, "a stored answer does not fit the type that the node reads: it asks again");
+    tracing::warn!(node = %ctx.node_path(), misfit = %error, "a stored answer does not fit the type that the node reads: the node asks again");
 }
 
 /// All answers to this node's questions, by question id; empty unless the run resumes.

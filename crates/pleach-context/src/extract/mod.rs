@@ -34,7 +34,7 @@ pub trait FromContext: Sized {
     /// An error that names the missing or unfitting value; the run fails with it.
     fn from_context(ctx: &Context, input: &mut NodeInput) -> Result<Self, NodeError>;
 
-    /// Returns the type as which the parameter reads the node's input, if it reads it.
+    /// Returns the type that the parameter reads the node's input as; `None` if it does not read the input.
     #[must_use]
     fn reads() -> Option<InputReader> {
         None
@@ -43,7 +43,7 @@ pub trait FromContext: Sized {
     /// Adds the app-provided values that the parameter needs.
     fn needs(_needs: &mut Vec<Need>) {}
 
-    /// Adds the state keys that the parameter reads by declaration.
+    /// Adds the state keys that the parameter declares to read.
     fn state_params(_keys: &mut Vec<SmolStr>) {}
 }
 
@@ -67,7 +67,7 @@ pub trait Extract: Sized {
     /// An error that names the missing or unfitting value.
     fn extract(ctx: &Context, input: &mut NodeInput) -> Result<Self, NodeError>;
 
-    /// Returns the type as which the handler reads its input, if it reads it.
+    /// Returns the type that the handler reads its input as; `None` if it does not read the input.
     #[must_use]
     fn reads() -> Option<InputReader> {
         None
@@ -76,7 +76,7 @@ pub trait Extract: Sized {
     /// Adds the app-provided values that the handler needs.
     fn needs(needs: &mut Vec<Need>);
 
-    /// Adds the state keys that the handler reads by declaration.
+    /// Adds the state keys that the handler declares to read.
     fn state_params(keys: &mut Vec<SmolStr>);
 }
 

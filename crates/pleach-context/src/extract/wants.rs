@@ -1,4 +1,4 @@
-//! The input that a handler takes, folded over its parameters: at most one may take it.
+//! Works out the input type of a handler from its parameters, of which at most one may take the input.
 
 use std::marker::PhantomData;
 

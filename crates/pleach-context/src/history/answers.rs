@@ -67,8 +67,8 @@ impl History {
         asker.select.as_ref().and_then(selected).is_some_and(|(first, _)| first != id)
     }
 
-    /// Returns `true` if a run that took the answer to this run's question has completed: the run itself, a run above
-    /// or below it, or a run that began after the answer and is not in a parallel lane.
+    /// Returns `true` if a run that took the answer to this run's question has completed. Such a run is the run
+    /// itself, a run above or below it, or a run that began after the answer and is not in a parallel lane.
     // R910
     pub(super) fn is_final(&self, asker: &Asker) -> bool {
         let run = self.runs.at(asker.run);
@@ -81,7 +81,7 @@ impl History {
             }
             above = owner.parent;
         }
-        // If the run only asked, its answer alone records it as completed.
+        // If the run did nothing but ask, its answer is the only record of its completion.
         self.gave_at(run) > answered || self.takers().took(&self.runs, asker.run, asker.branch.as_ref(), answered)
     }
 
@@ -94,7 +94,8 @@ impl History {
                 self.answer_by_branch(event, &answer);
                 continue;
             };
-            // If several runs ask under one id, the last one that waits is answered first, then the others.
+            // If several runs ask with the same id, the first answer is for the last of them, and later answers are
+            // for the others.
             let first = askers.last_waiting(id, &self.runs).is_some();
             let Some(askers) = self.askers.get(id) else { continue };
             let asker = match first {
@@ -132,7 +133,8 @@ impl History {
         self.with_owners(run, |run| run.drop_waiting(&others));
     }
 
-    /// Takes the answer to a call that runs on a branch named after a question as the answer to that question.
+    /// A call can run on a branch that is named after a question. Passes the call's answer to the runs that wait for
+    /// that question.
     fn answer_by_branch(&mut self, event: &Event, answer: &Value) {
         let Some(branch) = event.branch() else { return };
         let ids: Vec<&str> = branch.run_ids().collect();
@@ -155,7 +157,7 @@ impl History {
 
     /// Passes an answer to a run and the runs above it.
     fn answer(&mut self, run: RunKey, change: impl FnMut(&mut RunRecord)) {
-        // The answer undoes the completion of a completed run.
+        // If a completed run is answered, it is no longer complete, so the index of completed runs is built again.
         if self.takers.get().is_some() && self.owners(run).any(|run| self.completed_at(run) > 0) {
             self.takers = OnceLock::new();
         }

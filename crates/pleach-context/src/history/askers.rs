@@ -23,7 +23,7 @@ pub(super) struct Asker {
 pub(super) struct Askers {
     /// The runs in the order of their questions. A run that asks again is listed again.
     pub(super) all: Vec<Asker>,
-    /// The places of the runs that may wait for an answer.
+    /// The indices in `all` of the runs that may wait for an answer.
     waiting: Vec<usize>,
 }
 

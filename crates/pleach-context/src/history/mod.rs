@@ -1,7 +1,7 @@
-//! What an invocation has already done, read from its events once.
+//! [`History`]: what an invocation has already done. It is read from the events of the invocation once.
 //!
-//! Only events record execution. For every run that left an event, this index says what came of it. The workflow engine
-//! decides what a resume does with that.
+//! Only events record execution. For every run that left an event, the history knows its results, questions and
+//! answers. The workflow engine decides what a resume does with them.
 // R1001
 
 mod answers;
@@ -57,7 +57,7 @@ pub struct History {
     plans: Mutex<FxHashMap<RunKey, PlannedRuns>>,
     /// The rule for messages. If it is `None`, a message completes no run.
     message_completes: Option<CompletionRule>,
-    /// The completed runs; computed when an answer that is not the first one needs them.
+    /// The completed runs. They are computed when a second answer to a question needs them.
     takers: OnceLock<Takers>,
     signals: Signals,
     /// Whether there is a checkpoint of a workflow, which records the completed runs.
@@ -84,19 +84,19 @@ pub struct RecordedRun<'a> {
     pub record: &'a RunRecord,
 }
 
-/// The limits of a run's path, in bytes and in segments. Every run above a run has a path of its own, so a path written
-/// by another program could take memory in the square of its length.
-const MOST_BYTES: usize = 16 * 1024;
-const MOST_SEGMENTS: usize = 256;
+/// The limits of a run's path, in bytes and in segments. Paths may come from another program. Every run above a run
+/// has a path of its own, so a path needs memory in proportion to the square of its length.
+const MAX_BYTES: usize = 16 * 1024;
+const MAX_SEGMENTS: usize = 256;
 /// The limit of bytes for the paths of all runs: enough for a million runs with paths of about a hundred bytes. A path
 /// of maximal length needs two megabytes for the paths above it, so a log of a few megabytes could fill the memory.
-const MOST_PATH_BYTES: usize = 128 << 20;
+const MAX_PATH_BYTES: usize = 128 << 20;
 
 /// Returns `true` if a path names a run that can be kept. An event with any other path belongs to no run.
 fn is_usable(path: &NodePath) -> bool {
     let bytes = path.as_str().len();
     // Most paths have fewer bytes than the limit of segments, so their segments need not be counted.
-    !path.is_root() && bytes <= MOST_BYTES && (bytes < MOST_SEGMENTS || path.segments().count() <= MOST_SEGMENTS)
+    !path.is_root() && bytes <= MAX_BYTES && (bytes < MAX_SEGMENTS || path.segments().count() <= MAX_SEGMENTS)
 }
 
 impl History {
@@ -113,19 +113,19 @@ impl History {
         Self::with_rule(own, None)
     }
 
-    /// Reads events with a rule. The rule also applies while the events are read, because what an answer replaces
-    /// depends on what completed before it.
+    /// Reads events with a rule for messages. The rule is needed while the events are read, because whether an answer
+    /// replaces another one depends on the runs that completed before it.
     fn with_rule(own: &[&Arc<Event>], message_completes: Option<CompletionRule>) -> Self {
         let mut history = Self { runs: Runs::with_capacity(own.len()), message_completes, ..Self::default() };
         own.iter().for_each(|event| history.add(event));
         history
     }
 
-    /// Returns `true` if events with this path belong to a run. Paths that no engine makes do not: they are too long,
-    /// or there are too many of their runs to keep.
+    /// Returns `true` if events with this path belong to a run. They do not if the path is too long, or if the paths
+    /// of all runs already take too much memory. No engine makes such paths.
     #[must_use]
     pub fn keeps(&self, path: &NodePath) -> bool {
-        is_usable(path) && (self.runs.path_bytes() < MOST_PATH_BYTES || self.runs.find(path).is_some())
+        is_usable(path) && (self.runs.path_bytes() < MAX_PATH_BYTES || self.runs.find(path).is_some())
     }
 
     /// Returns the record of the run at `path`.
@@ -193,7 +193,7 @@ impl History {
         let (failure, caught_at) = run.record.caught()?;
         while let Some(parent) = run.parent {
             run = self.runs.at(parent);
-            // If the failed attempt sent nothing in between, its error event itself carries the note.
+            // If the attempt that caught the failure sent nothing before it failed, its error event carries the note.
             if run.record.failed_at() >= caught_at {
                 return None;
             }
@@ -364,7 +364,7 @@ mod tests {
 
     use super::*;
 
-    /// Completions also apply while the events are read: they decide which answer a later one replaces.
+    /// Completions are needed while the events are read: they decide which answer a later one replaces.
     #[test]
     fn r910_an_answer_behind_a_run_that_a_message_completed_replaces_nothing() {
         let answer = |answer: &str| {
@@ -385,14 +385,14 @@ mod tests {
     /// Each of these paths has 256 runs of its own, which take a megabyte.
     #[test]
     fn paths_beyond_what_can_be_kept_belong_to_no_run() {
-        let path = |number: usize| format!("{number}{}", "/segment-of-a-path-@1".repeat(MOST_SEGMENTS - 1));
+        let path = |number: usize| format!("{number}{}", "/segment-of-a-path-@1".repeat(MAX_SEGMENTS - 1));
         let mut history = History::default();
         let mut bytes = 0;
         for number in 0..200 {
             let path = path(number);
             let before = history.runs.len();
             history.add(&Arc::new(Event::of(1).with_node_path(path.as_str())));
-            bytes += if history.runs.len() > before { path.len() * MOST_SEGMENTS / 2 } else { 0 };
+            bytes += if history.runs.len() > before { path.len() * MAX_SEGMENTS / 2 } else { 0 };
         }
         assert!((100 << 20..130 << 20).contains(&bytes), "{bytes}");
         // A known run stays known.
@@ -405,11 +405,11 @@ mod tests {
         let event = |path: &str| Arc::new(Event::of(1).with_node_path(path));
         let deep = |segments: usize| vec!["n@1"; segments].join("/");
         for (path, is_kept) in [
-            (deep(MOST_SEGMENTS), true),
-            (deep(MOST_SEGMENTS + 1), false),
+            (deep(MAX_SEGMENTS), true),
+            (deep(MAX_SEGMENTS + 1), false),
             (deep(64_000), false),
-            ("n".repeat(MOST_BYTES), true),
-            ("n".repeat(MOST_BYTES + 1), false),
+            ("n".repeat(MAX_BYTES), true),
+            ("n".repeat(MAX_BYTES + 1), false),
         ] {
             let history = History::of(&[&event(&path)]);
             assert_eq!(!history.is_empty(), is_kept, "{} bytes", path.len());

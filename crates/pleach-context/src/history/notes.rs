@@ -1,5 +1,5 @@
-//! The notes that pleach records next to google-adk's own data: which runs have completed, which failures were caught,
-//! and that a route follows.
+//! The notes that pleach records in addition to google-adk's data: completed runs, caught failures, and routes that a
+//! later event carries.
 //!
 //! All notes are in an event's `custom_metadata`, under reserved keys.
 
@@ -44,7 +44,7 @@ pub fn round_of(agent: &str, event: &Event) -> Option<u32> {
     engine_note(event, LOOP_ROUNDS)?.get(agent)?.as_u64()?.try_into().ok()
 }
 
-/// What an invocation has to record without an event of its own. The next event carries it.
+/// Records of an invocation that have no event of their own. The next event carries them.
 #[derive(Debug, Default)]
 pub(crate) struct Notes {
     completed: Vec<NodePath>,
@@ -58,7 +58,8 @@ impl Notes {
         self.completed.push(run);
     }
 
-    /// Adds a completed run whose output event is a child's. `output` is the run's own output if it is another value.
+    /// Adds a completed run whose output event is a child's. `output` is the run's own output if it differs from the
+    /// child's.
     pub(crate) fn delegated(&mut self, run: &NodePath, output: Option<Value>) {
         let mut note = json!({ "run": run.as_str() });
         if let Some(output) = output {
@@ -91,8 +92,8 @@ fn path(note: &Value, key: &str) -> Option<NodePath> {
     note.get(key)?.as_str().map(NodePath::from).filter(|path| !path.is_root())
 }
 
-/// Returns the runs that the event records as completed after a delegate, each with its own output if that is another
-/// value.
+/// Returns the runs that the event records as completed after a delegate, each with its own output if that differs
+/// from the delegate's.
 pub(super) fn delegations(event: &Event) -> impl Iterator<Item = (NodePath, Option<&Value>)> {
     list(event, DELEGATED_RUNS).filter_map(|note| Some((path(note, "run")?, note.get("output"))))
 }

@@ -1,4 +1,4 @@
-//! Reads a history with the nodes that recorded it: they decide what completes a run.
+//! Reads a history together with the nodes that recorded it, because they decide what completes a run.
 
 use std::sync::Arc;
 

@@ -19,12 +19,13 @@ pub struct RunRecord {
     pub chose_before_answer: bool,
     /// Whether the last outcome was an error.
     pub failed: bool,
-    /// The branch on which the run ended. If it is `None`, the last output names none, and the branch is the one on
-    /// which the run started.
+    /// The branch on which the run ended. `None` if the last output names no branch: the run then ended on the branch
+    /// on which it started.
     pub branch: Option<Branch>,
     /// Whether the run completed after its last answer, or after its start if it got none.
     pub finished: bool,
-    /// Whether history says explicitly that the run has completed. If there is no result then, the run returned none.
+    /// Whether history says explicitly that the run has completed. A run that is marked in this way and has no result
+    /// returned none.
     pub completed: bool,
     /// Whether the output is a child's event, and nothing records that the run itself has completed since.
     pub delegated: bool,
@@ -73,8 +74,8 @@ struct Select {
     first: Option<(String, Value)>,
 }
 
-/// Added to inferred completion times, so that recorded completions always come before them: a run is marked as soon as
-/// it has completed. Times are numbers of events, and no memory holds this many.
+/// Added to inferred completion times, so that recorded completions always come before them: a run is marked as soon
+/// as it has completed. Times are numbers of events and never get this high.
 const INFERRED: u32 = 1 << 31;
 
 impl RunRecord {
@@ -187,9 +188,8 @@ impl RunRecord {
     }
 
     /// Returns when the run completed, if it did. The number only orders runs.
-    ///
-    /// A run whose output is its answer completes with the last answer, not with its question. Results of its siblings
-    /// from the meantime come first.
+    /// A run whose output is its answer completes with the last answer, not with its question. Results that its
+    /// siblings produced in between come first.
     // R1020
     #[must_use]
     pub fn completed_at(&self) -> u32 {
@@ -234,8 +234,8 @@ impl RunRecord {
         self.own > 0
     }
 
-    /// Records that the run, or one below it, asks. `waits` says that the asking run already waited under this id. A
-    /// select keeps its answer to itself, so its questions change no earlier answer.
+    /// Records that the run, or one below it, asks. `waits` says that the asking run already waited for an answer
+    /// with this id. The answer of a select is kept in the select, so its questions change no earlier answer.
     pub(super) fn ask(&mut self, id: &str, waits: bool, in_select: bool, now: u32) {
         let questions = self.details_mut().questions.get_or_insert_default();
         *questions.waiting.entry(id.to_owned()).or_default() += u32::from(!waits);
@@ -303,7 +303,7 @@ impl RunRecord {
         dropped.map(|(id, runs)| (id.clone(), std::mem::take(runs))).collect()
     }
 
-    /// Records that these numbers of runs below this one no longer wait.
+    /// Records that runs below this one no longer wait. For each question, `dropped` has the number of such runs.
     pub(super) fn drop_waiting(&mut self, dropped: &[(String, u32)]) {
         let Some(asked) = self.questions_mut() else { return };
         for (id, runs) in dropped {
@@ -355,8 +355,8 @@ impl RunRecord {
         if self.completed { self.completion_recorded_at } else { 0 }
     }
 
-    /// Returns when the run completed according to its own events: by a result, or, for a run that a message completes,
-    /// by any event that ends it. Returns 0 if they do not show it.
+    /// Returns when the run completed according to its own events; 0 if they do not show it. A result completes the
+    /// run. If a message can complete the run, any event that ends it completes it as well.
     pub(super) fn gave_at(&self, message_completes: impl FnOnce() -> bool) -> u32 {
         let has_result = || self.output.is_some() || (self.chose() && !self.chose_before_answer) || self.completed;
         let has_ended = self.finished && !self.failed && !self.is_open();

@@ -11,7 +11,7 @@ use pleach_core::NodePath;
 
 use super::RunRecord;
 
-/// The runs. Neighbours in the tree are found by their place in the list, without hashing.
+/// The runs as a tree. Parents and siblings are found by their index in the list, without hashing.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
     runs: Vec<Run>,

@@ -34,7 +34,7 @@ impl Signals {
         self.lock().is_empty()
     }
 
-    /// Reads an event of the user, which came at the time `now`.
+    /// Reads an event of the user, and keeps the signal that it may carry. `now` is the time of the event.
     pub(crate) fn keep(&self, event: &Event, now: u32) {
         if let Some(kept) = KeptSignal::of(event) {
             self.lock().insert(now, kept);

@@ -1,5 +1,5 @@
-//! [`Takers`]: the completed runs by place and branch. With them, the question whether a run may have used an answer is
-//! decided without looking at every run.
+//! [`Takers`]: an index of the completed runs by place and branch. It decides whether a run may have used an answer
+//! without reading every run.
 
 use foldhash::HashMap;
 use pleach_core::Branch;
@@ -13,7 +13,7 @@ const ROOT: Prefix = 0;
 
 /// The number of segments of a branch that are considered. Branches come from outside, and each segment of each branch
 /// takes an entry.
-const MOST_SEGMENTS: usize = 256;
+const MAX_SEGMENTS: usize = 256;
 
 /// The completed runs of a history.
 #[derive(Debug)]
@@ -22,8 +22,8 @@ pub(super) struct Takers {
     below: Vec<u32>,
     /// For a prefix and a segment, the number of the prefix that is longer by this segment.
     prefixes: HashMap<(Prefix, SmolStr), Prefix>,
-    /// For each run, or the top, and each branch: when the last child began that leads to a completed run on this
-    /// branch.
+    /// For each run (or `None` for the top) and each branch: the time at which a child last began, of those children
+    /// that lead to a completed run on this branch.
     on: HashMap<(Option<RunKey>, Prefix), u32>,
     /// The same for completed runs on this branch or on a branch below it.
     within: HashMap<(Option<RunKey>, Prefix), u32>,
@@ -66,8 +66,8 @@ impl Takers {
         }
     }
 
-    /// Returns `true` if a run below the asking run has completed after `time`, or if another run has completed that
-    /// began after `time` on a branch that leads to `branch` or from it.
+    /// Returns `true` if a run below the asking run has completed after `time`. Also returns `true` if another run
+    /// has completed that began after `time`, on a branch that leads to `branch` or from it.
     pub(super) fn took(&self, runs: &Runs, asking: RunKey, branch: Option<&Branch>, time: u32) -> bool {
         let (prefixes, whole) = self.known(branch);
         let mut run = runs.at(asking);
@@ -111,7 +111,7 @@ impl Takers {
 }
 
 fn segments(branch: Option<&Branch>) -> impl Iterator<Item = &str> {
-    branch.into_iter().flat_map(Branch::segments).take(MOST_SEGMENTS)
+    branch.into_iter().flat_map(Branch::segments).take(MAX_SEGMENTS)
 }
 
 fn latest<K: std::hash::Hash + Eq>(map: &mut HashMap<K, u32>, key: K, time: u32) {
@@ -129,7 +129,7 @@ mod tests {
     use super::super::{Asker, History, mark_completed};
     use super::*;
 
-    /// The definition, which looks at every run.
+    /// The same decision as its definition says, by reading every run.
     fn is_final(history: &History, asker: &Asker) -> bool {
         let (own, time) = (history.runs.at(asker.run), history.runs.at(asker.run).record.answered());
         history.runs.iter().any(|run| match run.path == own.path {

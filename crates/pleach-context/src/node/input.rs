@@ -54,7 +54,7 @@ impl NodeInput {
         }
     }
 
-    /// Returns the JSON value, unless the input is a message or there is none.
+    /// Returns the JSON value; `None` if the input is a message, or if there is no input.
     #[must_use]
     pub fn value(&self) -> Option<&Value> {
         match self {

@@ -70,7 +70,7 @@ pub trait Node: Send + Sync + 'static {
         Outline::of(self.spec())
     }
 
-    /// Checks that this node can resume from a history. It cannot if it was built differently before the run at `path`
+    /// Checks that this node can resume from a history. It cannot if it was built differently when the run at `path`
     /// paused. This is called before any part of a resumed invocation runs.
     ///
     /// # Errors
@@ -79,8 +79,9 @@ pub trait Node: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Returns the type of the answers to the questions of this node if `path` is empty, and otherwise of the node
-    /// inside it that the names on `path` lead to. `None` if the type is known only at run time, or not at all.
+    /// Returns the type of the answers to a node's questions. If `path` is empty, that node is this one; otherwise it
+    /// is the node inside this one that the names on `path` lead to. `None` if the type is known only at run time, or
+    /// not at all.
     fn answer_type(&self, _path: &[&str]) -> Option<AnswerType> {
         None
     }
@@ -101,8 +102,8 @@ pub trait Node: Send + Sync + 'static {
     /// to close with the app.
     fn needs(&self, _needs: &mut Vec<Need>) {}
 
-    /// Returns true if the stored events of the run of `ctx` show that the run has completed, so that a resume need not
-    /// run it. It is called only for agents, which decide from their own events what they do next.
+    /// Returns true if the stored events show that the run of `ctx` has completed. A resume then need not run it. It
+    /// is called only for agents, which decide from their own events what they do next.
     fn has_completed(&self, _ctx: &Context) -> bool {
         false
     }

@@ -27,7 +27,8 @@ pub struct Outline {
 pub struct GraphOutline {
     /// The nodes, in the order in which they were added.
     pub nodes: Vec<Outline>,
-    /// The edges, in the order in which they were declared, node by node; the edges from START come first.
+    /// The edges, grouped by the node that they leave, with those of START first. Each group is in the order of
+    /// declaration.
     pub edges: Vec<EdgeOutline>,
 }
 

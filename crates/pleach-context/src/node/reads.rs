@@ -1,4 +1,4 @@
-//! [`InputReader`]: the type as which a node reads its input, for checks before the node gets the input.
+//! [`InputReader`]: the type that a node reads its input as, for checks before the node gets the input.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use super::NodeInput;
 use crate::NodeError;
 
-/// The Rust type as which a node reads its input, with the check that its handler makes.
+/// The Rust type that a node reads its input as, with the check that its handler makes.
 #[derive(Clone, Copy)]
 pub struct InputReader {
     type_name: &'static str,

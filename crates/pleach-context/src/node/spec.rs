@@ -29,7 +29,8 @@ pub enum NodeKind {
     Agent,
 }
 
-/// The kind of type as which a node reads its input, for callers that take a message apart before the node gets it.
+/// The kind of type that a node reads its input as. Callers that take a message apart need it before the node gets
+/// the message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InputKind {
     /// Any input, unread.
@@ -74,12 +75,12 @@ pub struct NodeSpec {
     pub wait_for_output: bool,
     /// The number of workflows nested in each other here, including this one; 0 for a node that is not a workflow.
     pub levels: u32,
-    /// The kind of type as which the node reads its input.
+    /// The kind of type that the node reads its input as.
     pub takes: InputKind,
-    /// The types as which the node reads its input: the type of a handler's input, or the types of a workflow's first
+    /// The types that the node reads its input as: the type of a handler's input, or the types of a workflow's first
     /// nodes.
     pub reads: Vec<InputReader>,
-    /// The schema of the type as which the node reads its input. The node itself checks that an input fits it.
+    /// The schema of the type that the node reads its input as. The node itself checks that an input fits it.
     pub reads_schema: Option<Schema>,
     /// Whether every completed run has an output. If so, a run without one was cut off, and runs again on a resume.
     pub always_gives: bool,
@@ -97,7 +98,7 @@ pub struct NodeSpec {
     pub output_schema: Option<Schema>,
     /// The schema of the session state for this node and the nodes below it.
     pub state_schema: Option<Schema>,
-    /// The state keys that the node reads by declaration; checked against the state schema of the workflow.
+    /// The state keys that the node declares to read. They are checked against the state schema of the workflow.
     // R164
     pub state_params: Vec<SmolStr>,
     /// The routes that the node chooses among, if they are known; each needs an edge.

@@ -26,7 +26,7 @@ pub trait Decode<M> {
     fn decode(output: NodeInput) -> Result<Self::Value, NodeError>;
 }
 
-/// The marker of [`Decode`] for types.
+/// The marker of [`Decode`] for all types other than [`Dynamic`].
 #[derive(Debug)]
 pub enum Typed {}
 /// The marker of [`Decode`] for [`Dynamic`].

@@ -82,9 +82,9 @@ pub trait Plugin: fmt::Debug + Send + Sync + 'static {
     /// not a value. The node's next event carries state changes made by the hook.
     ///
     /// The hook is called for the root, nodes of graphs, dynamic children and agents. It is called for each attempt,
-    /// and again when a resume runs the body again. It is not called for runs that history answers, nor for a workflow
-    /// that a resume or a retry continues. Agents within a `SequentialAgent`, `LoopAgent` or `ParallelAgent` run within
-    /// its run, and only have [`before_agent`](Self::before_agent).
+    /// and again when a resume runs the body again. It is not called for runs that history answers, nor for a
+    /// workflow that a resume or a retry continues. Agents within a `SequentialAgent`, `LoopAgent` or `ParallelAgent`
+    /// run within its run: [`before_agent`](Self::before_agent) is called for them instead.
     fn before_node<'a>(
         &'a self,
         _node: &'a NodeSpec,

@@ -1,4 +1,4 @@
-//! The ends of spans: how the work ended, and what else is recorded then.
+//! Records how the work of a span ended, and the token usage of model calls.
 
 use std::future::{Future, poll_fn};
 use std::pin::Pin;
@@ -67,7 +67,7 @@ impl OpenSpan {
     /// it.
     ///
     /// # Cancel safety
-    /// The same as that of the work.
+    /// As the work itself.
     pub async fn around<T>(&self, mut work: Pin<&mut impl Future<Output = T>>) -> T {
         poll_fn(|cx| self.0.in_scope(|| work.as_mut().poll(cx))).await
     }

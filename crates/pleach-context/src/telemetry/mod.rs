@@ -5,9 +5,9 @@
 //! error texts. `docs/tracing.md` has the table of spans and describes how an exporter puts all parts of an invocation
 //! that paused into one trace.
 //!
-//! The engine makes the spans of invocations, node runs and tool calls. Nodes that are agents or that call models make
-//! their own spans with [`invoke_agent`] and [`generate_content`], best inside an [`OpenSpan`], which also records when
-//! the work was cut off.
+//! The engine makes the spans of invocations, node runs and tool calls. Nodes that are agents or call models make
+//! their own spans with [`invoke_agent`] and [`generate_content`]. Put such a span into an [`OpenSpan`], which also
+//! records when the work was cut off.
 
 mod end;
 mod span;

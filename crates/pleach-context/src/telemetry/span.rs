@@ -1,4 +1,4 @@
-//! The spans. Names are static, as `tracing` wants them; `otel.name` holds the name that exporters show.
+//! The spans. Their names are static, because `tracing` requires it; `otel.name` holds the name that exporters show.
 
 use pleach_core::EventId;
 use tracing::field::Empty;
@@ -7,8 +7,8 @@ use tracing::{Level, Span, info_span, level_enabled};
 use super::InvocationTrace;
 use crate::{Context, InvocationContext, NodeKind, NodeSpec, Tool};
 
-/// `info_span!` after the one atomic load that shows whether there is a subscriber. If a dependency turns on tracing's
-/// feature `log`, the macro alone would evaluate the fields even without one.
+/// Like `info_span!`, but first checks, with one atomic load, whether there is a subscriber. If a dependency turns on
+/// tracing's feature `log`, `info_span!` would evaluate the fields even without a subscriber.
 macro_rules! span {
     ($($parts:tt)*) => {
         if level_enabled!(Level::INFO) { info_span!(target: "pleach", $($parts)*) } else { Span::none() }

@@ -19,8 +19,8 @@ pub(super) fn run_one<'a>(
     input: NodeInput,
     setup: RunSetup,
 ) -> impl Future<Output = RunResult> + 'a {
-    // Decided here and polled in place, so that the future is no larger than the run: each child pays for its allocation. Parts
-    // that few children need are boxed.
+    // The run is prepared here and polled in place, so that this future, which every child allocates, is no larger
+    // than the run. Parts that few children need are boxed.
     let mut begun = begin(parent, node, input, setup);
     async move {
         loop {
@@ -41,11 +41,11 @@ pub(super) fn run_one<'a>(
 
 /// How a run begins, as history decides.
 enum Begun<'a> {
-    /// The run has been executed, perhaps by an earlier process. It only has to wait for its turn among its siblings, or to store a
-    /// note.
+    /// The run has been executed, perhaps by an earlier process. It only has to wait for its turn among its siblings,
+    /// or to store a note.
     Ends(BoxFuture<'a, RunResult>),
     /// The run is executed, at least in parts.
-    Runs { run: NodeRun<'a>, known: Known },
+    Runs { run: NodeRun<'a>, known: RunFacts },
 }
 
 impl<'a> Begun<'a> {
@@ -74,7 +74,7 @@ impl<'a> Begun<'a> {
 
 /// The facts about a run that is executed.
 #[derive(Clone, Copy)]
-struct Known {
+struct RunFacts {
     background: bool,
     /// Whether the run may turn out to execute nothing.
     replays: bool,
@@ -87,7 +87,7 @@ fn begin<'a>(parent: &'a RunHandle, node: &'a dyn Node, input: NodeInput, mut se
     let background = setup.background;
     // The caller may take the first child that ends, so replayed children resolve in their original order (R1020).
     let is_ordered = !background && !setup.follows_transfer && !parent.node_path().is_root();
-    let mut known = Known { background, replays: spec.kind == NodeKind::Workflow, ended_at: None };
+    let mut known = RunFacts { background, replays: spec.kind == NodeKind::Workflow, ended_at: None };
     if let Some(history) = parent.invocation().history()
         && let Some(record) = history.run(&setup.path)
     {
@@ -129,13 +129,13 @@ fn begin<'a>(parent: &'a RunHandle, node: &'a dyn Node, input: NodeInput, mut se
     Begun::Runs { run: NodeRun::new(node, parent, input, setup), known }
 }
 
-impl Known {
+impl RunFacts {
     /// Returns `true` if the end of the run concerns only its caller, in an app that is not resumable.
     fn is_fresh(self) -> bool {
         !self.background && !self.replays
     }
 
-    /// Records that a run has completed, once it has.
+    /// If the run has completed, records that it has.
     async fn complete(self, parent: &RunHandle, spec: &NodeSpec, handle: RunHandle, end: RunResult) -> RunResult {
         if let Some(last) = handle.last_event().filter(|_| self.background) {
             // The caller may have ended before its child, so the enclosing runs end no earlier than this event.
@@ -177,7 +177,8 @@ fn refuses_answer(node: &dyn Node, record: &RunRecord) -> bool {
     misfit.is_some()
 }
 
-/// Returns `true` if the run executed nothing that history does not already record. A workflow's own events are ignored.
+/// Returns `true` if the run executed nothing that history does not already record. A workflow's own events are
+/// ignored.
 fn only_replayed(spec: &NodeSpec, handle: &RunHandle) -> bool {
     !handle.executes() && (spec.kind == NodeKind::Workflow || handle.last_event().is_none())
 }
@@ -192,8 +193,8 @@ async fn record_completion(handle: &RunHandle, output: &NodeInput) {
     }
 }
 
-/// Returns the event that records a completed run whose result no other event carries: a run without an output, or one
-/// whose output is the answer to a child's question. Without it, a resumable app would execute the run again.
+/// Returns the event that records a completed run whose result no other event carries. Such a run has no output, or
+/// its output is the answer to a child's question. Without the event, a resumable app would execute the run again.
 fn completed(handle: &RunHandle, output: &NodeInput) -> Event {
     let mut event = Event::from_author(handle.event_author());
     event.set_output(Some(output.to_value()).filter(|output| !output.is_null()));

@@ -29,8 +29,8 @@ impl Engine {
         Self::default()
     }
 
-    /// Runs the root node, or answers it from history if the invocation resumes. `entry` names the agents that lead from a root agent
-    /// down to the agent that runs instead; each is a sub-agent of the previous one.
+    /// Runs the root node, or answers it from history if the invocation resumes. `entry` names the agents that lead
+    /// from a root agent down to the agent that runs instead; each is a sub-agent of the previous one.
     ///
     /// # Errors
     /// The failure of the root node; its error event has been sent.

@@ -57,7 +57,8 @@ pub(super) fn is_continued(spec: &NodeSpec, handle: &RunHandle) -> bool {
     spec.kind == NodeKind::Workflow && is_known()
 }
 
-/// Notifies the plugins of the end of a run, unless the run still waits. `waits` is true if a run without an output waits for one.
+/// Notifies the plugins of the end of a run, unless the run still waits. `waits` is true if a run without an output
+/// waits for one.
 async fn notify(spec: &NodeSpec, handle: &RunHandle, output: Option<&Value>, waits: bool) {
     if handle.interrupt_ids().is_empty() && !(waits && output.is_none()) && !is_replayed(spec, handle) {
         services(handle).plugins.after_node(spec, handle, output).await;

@@ -21,7 +21,8 @@ use super::{hooks, stack};
 
 /// One run of a node: a future that resolves to its end.
 ///
-/// It is plain data with a hand-written `poll`, so that a run without retry and timeout costs only one boxed future, the body.
+/// It is plain data with a hand-written `poll`, so that a run without retry and timeout costs only one boxed future,
+/// the body.
 pub(crate) struct NodeRun<'a> {
     node: &'a dyn Node,
     input: NodeInput,
@@ -50,7 +51,7 @@ enum Phase<'a> {
     Items(BoxStream<'static, Result<Yield, NodeError>>),
     Sending {
         sent: SentEvent,
-        then: Then,
+        then: NextStep,
         /// Whether the event was sent in this poll, so that it cannot be stored yet.
         fresh: bool,
     },
@@ -74,7 +75,7 @@ enum Phase<'a> {
 }
 
 /// The next step once an event is stored.
-enum Then {
+enum NextStep {
     Items(BoxStream<'static, Result<Yield, NodeError>>),
     Finish,
     /// The attempt has failed; with the pause before the next attempt, if one follows.
@@ -154,12 +155,12 @@ impl<'a> NodeRun<'a> {
     }
 
     /// Waits for an event that was just sent; `then` follows once it is stored.
-    fn wait_for(&mut self, sent: SentEvent, then: Then) {
+    fn wait_for(&mut self, sent: SentEvent, then: NextStep) {
         self.phase = Phase::Sending { sent, then, fresh: true };
     }
 
-    fn take_item(&mut self, item: Yield, then: Then, cx: &TaskContext<'_>) -> Result<(), NodeError> {
-        match self.handle.send(item, matches!(then, Then::Finish), cx.waker())? {
+    fn take_item(&mut self, item: Yield, then: NextStep, cx: &TaskContext<'_>) -> Result<(), NodeError> {
+        match self.handle.send(item, matches!(then, NextStep::Finish), cx.waker())? {
             Some(sent) => self.wait_for(sent, then),
             None => self.follow(then, cx),
         }
@@ -168,13 +169,13 @@ impl<'a> NodeRun<'a> {
 
     fn take_flow(&mut self, flow: Flow, cx: &TaskContext<'_>) -> Result<(), NodeError> {
         match flow {
-            Flow::Done(Some(item)) => self.take_item(item, Then::Finish, cx)?,
+            Flow::Done(Some(item)) => self.take_item(item, NextStep::Finish, cx)?,
             Flow::Done(None) => {
                 let quiet = self.node.spec().kind != NodeKind::Function || !self.handle.has_pending_changes();
                 if quiet {
-                    self.follow(Then::Finish, cx);
+                    self.follow(NextStep::Finish, cx);
                 } else {
-                    self.take_item(Yield::from(Event::new()), Then::Finish, cx)?;
+                    self.take_item(Yield::from(Event::new()), NextStep::Finish, cx)?;
                 }
             }
             Flow::Stream(items) => self.phase = Phase::Items(items),
@@ -182,27 +183,27 @@ impl<'a> NodeRun<'a> {
         Ok(())
     }
 
-    fn follow(&mut self, then: Then, cx: &TaskContext<'_>) {
+    fn follow(&mut self, then: NextStep, cx: &TaskContext<'_>) {
         match then {
-            Then::Items(items) if self.handle.is_aborted() => drop(items),
-            Then::Items(items) => {
+            NextStep::Items(items) if self.handle.is_aborted() => drop(items),
+            NextStep::Items(items) => {
                 self.phase = Phase::Items(items);
                 return;
             }
-            Then::Finish => {}
-            Then::Failed(failure, delay) => return self.retry_or_end(failure, delay),
-            Then::End => {
+            NextStep::Finish => {}
+            NextStep::Failed(failure, delay) => return self.retry_or_end(failure, delay),
+            NextStep::End => {
                 self.phase = Phase::Finished;
                 return;
             }
         }
         self.timer = None;
         if let Some(sent) = self.handle.take_abandoned() {
-            self.phase = Phase::Sending { sent, then: Then::Finish, fresh: false };
+            self.phase = Phase::Sending { sent, then: NextStep::Finish, fresh: false };
             return;
         }
         match self.handle.finish(cx.waker()) {
-            Some(rest) => self.wait_for(rest, Then::End),
+            Some(rest) => self.wait_for(rest, NextStep::End),
             None => self.phase = Phase::Finished,
         }
     }
@@ -235,19 +236,20 @@ impl<'a> NodeRun<'a> {
             return self.fail_without_event(Box::new(failure), delay, cx);
         }
         let sent = self.handle.fail(&failure.error, retries, cx.waker());
-        self.wait_for(sent, Then::Failed(Box::new(failure), delay));
+        self.wait_for(sent, NextStep::Failed(Box::new(failure), delay));
     }
 
     /// Ends a failed attempt without an error event. The counts that plugins have made are stored nevertheless.
     fn fail_without_event(&mut self, failure: Box<ChildFailure>, delay: Option<Duration>, cx: &TaskContext<'_>) {
         match self.handle.fail_without_event(cx.waker()) {
-            Some(counted) => self.wait_for(counted, Then::Failed(failure, delay)),
+            Some(counted) => self.wait_for(counted, NextStep::Failed(failure, delay)),
             None => self.retry_or_end(failure, delay),
         }
     }
 
-    /// Returns `true` if this run must record a child's failure as well. An attempt that continued after a caught failure and
-    /// then fails needs its own error event: without it, a resume would replay the caught failure, but a retry would not.
+    /// Returns `true` if this run must record a child's failure as well. An attempt that continued after a caught
+    /// failure and then fails needs its own error event: without it, a resume would replay the caught failure, but a
+    /// retry would not.
     fn must_record(&self, failure: &ChildFailure, retries: bool) -> bool {
         self.handle.has_caught(failure) || (self.handle.has_caught_failures() && retries)
     }
@@ -313,8 +315,8 @@ impl<'a> NodeRun<'a> {
 
     /// Ends a pending body if all its calls wait for the outside world.
     ///
-    /// Parts of the body may wait only for the executor: `yield_now` wakes after control returns to the executor. So this yields
-    /// once and polls the body a last time, with a waker that records whether the body wakes itself.
+    /// Parts of the body may wait only for the executor: `yield_now` wakes after control returns to the executor. So
+    /// this yields once and polls the body a last time, with a waker that records whether the body wakes itself.
     // R414
     fn poll_parked(&mut self, cx: &mut TaskContext<'_>) -> Poll<()> {
         let executor_yield = self.executor_yield.get_or_insert_with(|| Box::pin(tokio::task::yield_now()));
@@ -328,7 +330,7 @@ impl<'a> NodeRun<'a> {
             Poll::Ready(Err(error)) => self.fail(error, cx),
             Poll::Pending if !flag.0.load(Ordering::Acquire) && self.handle.is_parked() => {
                 self.handle.note_waiting();
-                self.follow(Then::Finish, cx);
+                self.follow(NextStep::Finish, cx);
             }
             Poll::Pending => {
                 // The body still makes progress; poll it again with the real waker.
@@ -359,10 +361,10 @@ impl<'a> NodeRun<'a> {
                     return Poll::Ready(Ok(()));
                 };
                 match next {
-                    Some(Ok(item)) => Poll::Ready(self.take_item(item, Then::Items(items), cx)),
+                    Some(Ok(item)) => Poll::Ready(self.take_item(item, NextStep::Items(items), cx)),
                     Some(Err(error)) => Poll::Ready(Err(error)),
                     None => {
-                        self.follow(Then::Finish, cx);
+                        self.follow(NextStep::Finish, cx);
                         Poll::Ready(Ok(()))
                     }
                 }

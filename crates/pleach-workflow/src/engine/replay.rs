@@ -39,8 +39,8 @@ impl ReplayRules {
         Self { is_workflow: kind == NodeKind::Workflow, is_agent, rerun_on_resume, wait_for_output, always_gives }
     }
 
-    /// Returns the state of a recorded run of the node, as history implies it. `records_ends` is true if the app has recorded each
-    /// completed run.
+    /// Returns the state of a recorded run of the node, as history implies it. `records_ends` is true if the app has
+    /// recorded each completed run.
     pub(crate) fn state_of(self, record: &RunRecord, dynamic: bool, records_ends: bool) -> ReplayState {
         // The child has produced the output, but the run's later steps, such as its route, are unknown.
         let is_cut_off = record.delegated && self.rerun_on_resume && !self.is_workflow && !record.is_open();
@@ -67,7 +67,8 @@ impl ReplayRules {
         if record.failed {
             return ReplayState::ToRun;
         }
-        // The agents that an agent transfers to belong to the run of its graph node. A replay of its own events only transfers again.
+        // The agents that an agent transfers to belong to the run of its graph node. A replay of its own events only
+        // transfers again.
         if self.is_agent && !dynamic && record.transfer_to_agent().is_some() {
             return ReplayState::ToRun;
         }

@@ -1,7 +1,7 @@
 //! [`RunSet`]: polls the runs of one orchestrator inside its task.
 //!
-//! Woken runs are polled in wake order, new runs in trigger order. A pass ends when tokio's cooperative budget is spent,
-//! because every timer and channel would return `Pending` then.
+//! Woken runs are polled in wake order, new runs in trigger order. A pass ends when tokio's cooperative budget is
+//! spent, because from then on every timer and channel would return `Pending`.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -98,7 +98,8 @@ struct Entry<'a> {
 /// The run of a graph node.
 enum Running<'a> {
     Node(NodeRun<'a>),
-    /// The node is an agent that has transferred: the run of the agents it transfers to, and the context of its own run.
+    /// The node is an agent that has transferred: the run of the agents it transfers to, and the context of its own
+    /// run.
     Transfers(RunHandle, BoxFuture<'a, RunResult>),
 }
 
@@ -152,7 +153,8 @@ impl Wake for SlotWaker {
 }
 
 impl<'a> RunSet<'a> {
-    /// Returns an empty set. If the orchestrator runs `beside_others`, it is polled after the runs that became ready together with it.
+    /// Returns an empty set. If the orchestrator runs `beside_others`, it is polled after the runs that became ready
+    /// together with it.
     pub(crate) fn new(orchestrator: RunHandle, beside_others: bool) -> Self {
         Self {
             slots: Vec::new(),

@@ -18,7 +18,7 @@ pub(crate) struct RunSetup {
     pub(crate) position: Option<GraphPosition>,
     /// Whether the run is a background child.
     pub(crate) background: bool,
-    /// Whether the run follows a transfer. Then no body awaits it among other children.
+    /// Whether the run follows a transfer. If so, no body awaits it together with other children.
     pub(crate) follows_transfer: bool,
     /// See [`ChildSetup::answers_for`](pleach_context::engine::ChildSetup::answers_for).
     pub(crate) answers_for: Option<Arc<[NodePath]>>,
@@ -46,7 +46,8 @@ impl CallerChoice {
     }
 }
 
-/// Returns the isolation scope of an agent that works on a task, which has a conversation of its own with the user.
+/// Returns the isolation scope of an agent that works on a task. Such an agent has a conversation of its own with the
+/// user.
 // R1211, L193
 pub(super) fn task_scope(node: &dyn Node, path: &NodePath) -> Option<Arc<str>> {
     let agent = node.agent()?;

@@ -15,7 +15,8 @@ pub(crate) struct SingleFlight {
 }
 
 impl SingleFlight {
-    /// Returns the end of the run at `path`. Executes it with `run`, unless an earlier call has executed it or is executing it.
+    /// Returns the end of the run at `path`. Executes it with `run`, unless an earlier call has executed it or is
+    /// executing it.
     ///
     /// # Errors
     /// The error of `run`. A later or waiting call then executes the run again.

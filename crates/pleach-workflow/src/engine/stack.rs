@@ -6,8 +6,8 @@ use std::cell::Cell;
 
 use pleach_context::NodeError;
 
-/// The stack that runs may use, in bytes: half of the smallest usual stack (tokio's workers, test threads). The other half is left
-/// to the innermost body and to the caller that polls the invocation.
+/// The stack that runs may use, in bytes: half of the smallest usual stack (tokio's workers, test threads). The other
+/// half is left to the innermost body and to the caller that polls the invocation.
 const ROOM: usize = 1 << 20;
 
 /// A greater distance means that the addresses are on different stacks.

@@ -34,7 +34,7 @@ struct AgentNodeRuns {
     own: RunHandle,
     /// The paths of the runs.
     runs: Vec<NodePath>,
-    /// Whether the agent answers only once: then the last agent answers for it.
+    /// Whether the agent answers only once. If so, the last agent answers for it.
     answers_once: bool,
 }
 
@@ -88,7 +88,8 @@ impl<'a> Transfers<'a> {
         Self { agents: vec![first], caller, choice: CallerChoice::default(), called: 1, node: None, paths: Vec::new() }
     }
 
-    /// Begins with the agent below the root agent that `entry` leads to. Its path is the same as after transfers from the root.
+    /// Begins with the agent below the root agent that `entry` leads to. Its path is the same as after transfers from
+    /// the root.
     pub(super) fn entering(root: &RunHandle, node: &'a dyn Node, entry: &[SmolStr]) -> Self {
         let mut this = Self::from(root, node);
         for name in entry {
@@ -111,8 +112,8 @@ impl<'a> Transfers<'a> {
         self.follow(input, end).await
     }
 
-    /// Runs the first agent, and then the agents that it transfers to. If a body runs the first agent, it is treated as a node of a
-    /// graph. If another agent calls it, the rules of the call apply.
+    /// Runs the first agent, and then the agents that it transfers to. If a body runs the first agent, it is treated
+    /// as a node of a graph. If another agent calls it, the rules of the call apply.
     // L141
     pub(super) async fn run(mut self, input: NodeInput, mut setup: RunSetup) -> RunResult {
         if let Some(choice) = setup.choice.take() {
@@ -135,7 +136,7 @@ impl<'a> Transfers<'a> {
 
     /// Runs the agents that the first one transfers to. `own` is the context of the first one's run, which has ended.
     async fn follow_as_node(&mut self, own: RunHandle, input: NodeInput, end: NodeEnd) -> RunResult {
-        // A task has one conversation, whichever agents work on it, and so does a lane.
+        // All agents that work on a task share its conversation, and all agents of a lane share the lane's.
         self.choice.isolation_scope = own.isolation_scope();
         self.choice.override_branch = Some(own.branch());
         self.choice.use_sub_branch = false;
@@ -179,7 +180,8 @@ impl<'a> Transfers<'a> {
         Ok(end)
     }
 
-    /// Returns the failure of a refused transfer. If the agent runs as a node, it leaves an error event, as every failure of a node does.
+    /// Returns the failure of a refused transfer. If the agent runs as a node, it leaves an error event, as every
+    /// failure of a node does.
     async fn refuse(&mut self, error: NodeError) -> ChildFailure {
         let own = self.last().context();
         if self.node.is_some() {
@@ -218,7 +220,8 @@ impl<'a> Transfers<'a> {
         self.node.as_ref().filter(|node| node.answers_once).map(|node| Arc::from(&*node.runs))
     }
 
-    /// Returns the runs that the last agent's output belongs to: the agent runs again as the graph node, or answers for it.
+    /// Returns the runs that the last agent's output belongs to, if that agent runs again as the graph node or
+    /// answers for it.
     fn output_for(&self) -> Option<Arc<[NodePath]>> {
         match &self.node {
             Some(node) if self.agents.len() == 1 => node.own.output_for(),
@@ -261,9 +264,9 @@ impl<'a> Transfers<'a> {
     }
 }
 
-/// Runs the agents that an agent of a graph transfers to; `own` is the context of that agent's run, which has ended. An agent that
-/// converses then waits for the next message of the user, and so does a task that is not finished. An agent that answers once ends
-/// with the answer of the last agent.
+/// Runs the agents that an agent of a graph transfers to. `own` is the context of that agent's run, which has ended.
+/// After that, an agent that converses waits for the next message of the user, and a task that is not finished waits
+/// as well. An agent that answers once ends with the answer of the last agent.
 // L180
 pub(super) fn follow_in_graph<'a>(
     node: &'a dyn Node,
@@ -290,7 +293,8 @@ pub(super) fn follow_in_graph<'a>(
 /// Decides the effect of a transfer by the last of these agents. Each agent is a sub-agent of the previous one.
 ///
 /// # Errors
-/// A `WorkflowDataError` for an agent that the last one must not transfer to, a `ValueError` for an agent that it cannot reach.
+/// A `WorkflowDataError` for an agent that the last one must not transfer to, a `ValueError` for an agent that it
+/// cannot reach.
 pub fn transfer_step(agents: &[&Arc<AgentSpec>], target: &str) -> Result<TransferStep, NodeError> {
     let mut from_last = agents.iter().rev();
     let refused = |why: String| Err(NodeError::value(why));

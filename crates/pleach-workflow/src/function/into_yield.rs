@@ -13,9 +13,14 @@ use serde_json::Value;
 
 /// Something that a node handler can return. The marker `M` is inferred.
 ///
-/// Implemented for every `Serialize` type (an output; null means no output), [`Event`], [`Content`] (a message and no output),
-/// [`Output`] (value, route and state on one event), [`RequestInput`] (a question: the answer becomes the output),
-/// [`Dynamic`], [`Yield`], `Result` of any of them, and streams of any of them.
+/// Implemented for:
+/// - every `Serialize` type: an output; null means no output
+/// - [`Event`]
+/// - [`Content`]: a message and no output
+/// - [`Output`]: value, route and state on one event
+/// - [`RequestInput`]: a question; the answer becomes the output
+/// - [`Dynamic`] and [`Yield`]
+/// - `Result` of any of them, and streams of any of them
 #[diagnostic::on_unimplemented(
     message = "a node handler cannot return `{Self}`",
     label = "not a handler result",
@@ -66,8 +71,8 @@ pub mod marker {
     pub struct Streaming<M>(std::marker::PhantomData<M>);
 }
 
-/// Marker of results that may be errors. Its name is a hint: the compiler prints it. A `Result` with a `Serialize` error, such
-/// as `Result<T, String>`, could be an output or a failure, so the compiler cannot choose.
+/// Marker of results that may be errors. Its name is a hint: the compiler prints it. A `Result` with a `Serialize`
+/// error, such as `Result<T, String>`, could be an output or a failure, so the compiler cannot choose.
 #[derive(Debug)]
 pub struct ResultWhoseErrorIsNotSerializable<M>(std::marker::PhantomData<M>);
 
@@ -75,8 +80,8 @@ impl<T: Serialize + 'static> IntoYield<marker::AnySerializable> for T {
     type Out = T;
 
     fn into_flow(self) -> Result<Flow, NodeError> {
-        // `Event` and `Content` are also `Serialize`. With separate implementations the marker could not be inferred, so they
-        // are distinguished here.
+        // `Event` and `Content` are also `Serialize`. With separate implementations the marker could not be inferred,
+        // so they are distinguished here.
         let mut value = Some(self);
         let any: &mut dyn Any = &mut value;
         if let Some(event) = any.downcast_mut::<Option<Event>>().and_then(Option::take) {
@@ -182,8 +187,8 @@ impl IntoYield<marker::Raw> for NodeInput {
 
 /// A value with a route and state changes, stored as one event.
 ///
-/// `R` is the type of the route: an enum that derives [`Routes`], or any route. With an enum, the workflow builds only if
-/// each route has an edge or the node has a default edge.
+/// `R` is the type of the route: an enum that derives [`Routes`], or any route. With an enum, the workflow builds
+/// only if each route has an edge or the node has a default edge.
 #[derive(Clone, Debug)]
 pub struct Output<T, R = AnyRoute> {
     value: T,
@@ -209,8 +214,8 @@ impl<T, R> Output<T, R> {
 
     /// Sets a state key.
     ///
-    /// If the value cannot be written as JSON, for example because it contains NaN, the node fails with a `ValidationError` when it
-    /// returns this output.
+    /// If the value cannot be written as JSON, for example because it contains NaN, the node fails with a
+    /// `ValidationError` when it returns this output.
     #[must_use]
     pub fn state(mut self, key: impl Into<String>, value: impl Serialize) -> Self {
         let key = key.into();

@@ -82,11 +82,11 @@ impl<In, Out> FunctionNode<In, Out> {
         }
     }
 
-    /// Returns a node with this name that runs a plain function on tokio's pool for blocking work. The function takes the same
-    /// parameters and returns the same results as a handler.
+    /// Returns a node with this name that runs a plain function on tokio's pool for blocking work. The function takes
+    /// the same parameters and returns the same results as a handler.
     ///
-    /// One task polls all nodes of an invocation, so a handler that blocks its thread holds up all of them. A time-out or an abort
-    /// does not stop a function that has begun, but its result is lost.
+    /// One task polls all nodes of an invocation, so a handler that blocks its thread holds up all of them. A
+    /// time-out or an abort does not stop a function that has begun, but its result is lost.
     ///
     /// ```
     /// # use pleach_context::Input;
@@ -114,8 +114,8 @@ impl<In, Out> FunctionNode<In, Out> {
         self.set(|spec| spec.description = text.into())
     }
 
-    /// Sets whether an answer runs the node again from its start. Nodes that run other nodes, or ask in the middle of their
-    /// body, need this. Otherwise the answer becomes the node's output.
+    /// Sets whether an answer runs the node again from its start. Nodes that run other nodes, or ask in the middle of
+    /// their body, need this. Otherwise the answer becomes the node's output.
     #[must_use]
     pub fn rerun_on_resume(mut self, rerun: bool) -> Self {
         self.rerun = Some(rerun);
@@ -137,9 +137,9 @@ impl<In, Out> FunctionNode<In, Out> {
         self.apply_gates().set(|spec| spec.confirmation = Confirmation::Conditional)
     }
 
-    /// Asks the client for the credential of `config` before the body runs, unless one is available; the body reads it with
-    /// [`get_auth_response`](Context::get_auth_response). Turns `rerun_on_resume` on; building the workflow fails if
-    /// the node switches it off.
+    /// Asks the client for the credential of `config` before the body runs, unless one is available; the body reads
+    /// it with [`get_auth_response`](Context::get_auth_response). Turns `rerun_on_resume` on; building the workflow
+    /// fails if the node switches it off.
     // R511
     #[must_use]
     pub fn auth_config(mut self, config: AuthConfig) -> Self {
@@ -181,8 +181,8 @@ impl<In, Out> FunctionNode<In, Out> {
         }
     }
 
-    /// Sets whether the node waits for another trigger if a run has neither an output nor a route. If so, a run that was
-    /// interrupted before its output runs again on a resume.
+    /// Sets whether the node waits for another trigger if a run has neither an output nor a route. If so, a run that
+    /// was interrupted before its output runs again on a resume.
     // R307
     #[must_use]
     pub fn wait_for_output(self, wait: bool) -> Self {

@@ -53,9 +53,9 @@ impl WorkflowBuilder<Dynamic> {
 impl<W> WorkflowBuilder<W> {
     /// Sets the input type of the workflow, which START passes to the first nodes.
     ///
-    /// The compiler checks the edges from START. A user's message is free-form and is stored unchecked: if it cannot be read as a `T`, the
-    /// workflow fails with a `ValidationError` that describes the type. An agent that has the workflow as a tool shows its model the shape
-    /// of `T`.
+    /// The compiler checks the edges from START. A user's message is free-form and is stored unchecked: if it cannot
+    /// be read as a `T`, the workflow fails with a `ValidationError` that describes the type. An agent that has the
+    /// workflow as a tool shows its model the shape of `T`.
     #[must_use]
     pub fn input<T: DeserializeOwned + JsonSchema + 'static>(self) -> WorkflowBuilder<T> {
         let mut draft = self.draft;
@@ -129,7 +129,8 @@ impl<W> WorkflowBuilder<W> {
         join
     }
 
-    /// Adds a join whose map is read as a `T`. The fields of `T` are the names of the joined nodes; `build` checks them.
+    /// Adds a join whose map is read as a `T`. The fields of `T` are the names of the joined nodes; `build` checks
+    /// them.
     pub fn join_as<T: DeserializeOwned + JsonSchema>(
         &mut self,
         name: impl Into<SmolStr>,

@@ -1,4 +1,4 @@
-//! Checks for branches that always end before a terminal node: routes without an edge, and joins that never run.
+//! Checks for places where every run stops before a terminal node: routes without an edge, and joins that never run.
 
 use std::collections::BTreeMap;
 
@@ -33,8 +33,8 @@ pub(super) fn untaken_routes(draft: &Draft) -> Vec<Fault> {
     faults
 }
 
-/// Reports joins that never run: two of their predecessors exclude each other, because they follow different routes of a
-/// node that runs at most once.
+/// Reports joins that never run: two of their predecessors exclude each other, because they follow different routes
+/// of a node that runs at most once.
 pub(super) fn idle_joins(draft: &Draft) -> Vec<Fault> {
     let adjacency = draft.adjacency();
     let is_join = |index: &usize| draft.nodes[*index].spec().kind == NodeKind::Join;
@@ -44,16 +44,16 @@ pub(super) fn idle_joins(draft: &Draft) -> Vec<Fault> {
 fn idle_join(draft: &Draft, adjacency: &Adjacency<'_>, join: usize) -> Option<Fault> {
     /// The number of following predecessors that each one is compared with; keeps the check of wide joins linear.
     const NEIGHBOURS: usize = 64;
-    let mut by_predecessor: BTreeMap<usize, Vec<Way<'_>>> = BTreeMap::new();
+    let mut by_predecessor: BTreeMap<usize, Vec<JoinPath<'_>>> = BTreeMap::new();
     for link in &adjacency.into[join] {
         if let End::Node { index, .. } = link.from {
-            by_predecessor.entry(index).or_default().push(way(adjacency, link));
+            by_predecessor.entry(index).or_default().push(join_path(adjacency, link));
         }
     }
-    let ways: Vec<(usize, Vec<Way<'_>>)> = by_predecessor.into_iter().collect();
-    let (one, other, at) = ways.iter().enumerate().find_map(|(place, (one, ways_of_one))| {
-        ways[place + 1..].iter().take(NEIGHBOURS).find_map(|(other, ways_of_other)| {
-            let at = parts_at(draft, ways_of_one, ways_of_other)?;
+    let paths: Vec<(usize, Vec<JoinPath<'_>>)> = by_predecessor.into_iter().collect();
+    let (one, other, at) = paths.iter().enumerate().find_map(|(place, (one, paths_of_one))| {
+        paths[place + 1..].iter().take(NEIGHBOURS).find_map(|(other, paths_of_other)| {
+            let at = deciding_node(draft, paths_of_one, paths_of_other)?;
             Some((*one, *other, at))
         })
     })?;
@@ -68,41 +68,42 @@ fn idle_join(draft: &Draft, adjacency: &Adjacency<'_>, join: usize) -> Option<Fa
     Some(Fault::graph("idle_join", message))
 }
 
-/// The edges from START to a join through one predecessor. Empty if a node on the path has several incoming edges, so that
-/// it may run more than once.
-type Way<'a> = Vec<&'a Link>;
+/// The edges from START to a join through one predecessor. Empty if a node on the path has several incoming edges, so
+/// that it may run more than once.
+type JoinPath<'a> = Vec<&'a Link>;
 
-fn way<'a>(adjacency: &Adjacency<'a>, last: &'a Link) -> Way<'a> {
+fn join_path<'a>(adjacency: &Adjacency<'a>, last: &'a Link) -> JoinPath<'a> {
     /// Longer paths are not checked.
-    const MOST: usize = 64;
-    let mut way = vec![last];
+    const MAX_LENGTH: usize = 64;
+    let mut links = vec![last];
     let mut from = last.from;
     while let End::Node { index, .. } = from {
         match adjacency.into[index].as_slice() {
-            [only] if way.len() < MOST => {
-                way.push(only);
+            [only] if links.len() < MAX_LENGTH => {
+                links.push(only);
                 from = only.from;
             }
             _ => return Vec::new(),
         }
     }
-    way.reverse();
-    way
+    links.reverse();
+    links
 }
 
-/// Returns the node whose choice excludes one of two predecessors, if every path to one excludes every path to the other.
-fn parts_at(draft: &Draft, ones: &[Way<'_>], others: &[Way<'_>]) -> Option<usize> {
+/// Returns the node whose choice excludes one of two predecessors, if every path to one excludes every path to the
+/// other.
+fn deciding_node(draft: &Draft, ones: &[JoinPath<'_>], others: &[JoinPath<'_>]) -> Option<usize> {
     let mut at = None;
     for one in ones {
         for other in others {
-            at = Some(exclusive(draft, one, other)?);
+            at = Some(diverging_node(draft, one, other)?);
         }
     }
     at
 }
 
 /// Returns the node at which two paths diverge, if a run of it follows only one of them.
-fn exclusive(draft: &Draft, one: &[&Link], other: &[&Link]) -> Option<usize> {
+fn diverging_node(draft: &Draft, one: &[&Link], other: &[&Link]) -> Option<usize> {
     let (a, b) = one.iter().zip(other).find(|(a, b)| !std::ptr::eq(**a, **b))?;
     let End::Node { index, .. } = a.from else { return None };
     let (Some(on_a), Some(on_b)) = (&a.route, &b.route) else { return None };

@@ -9,7 +9,8 @@ use pleach_core::{SetupError, with_causes};
 // R610
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildError {
-    /// The name of the workflow, of the agent or of the app; empty for an error of something that an app needs, such as a model.
+    /// The name of the workflow, of the agent or of the app; empty for an error of something that an app needs, such
+    /// as a model.
     pub name: String,
     /// The faults, in the order in which ADK checks them. ADK reports the first one.
     pub faults: Vec<Fault>,

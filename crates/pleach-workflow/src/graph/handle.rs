@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use pleach_context::{Dynamic, Feeds};
 
-/// A handle of a node in a workflow under construction, with its input and output types. `Copy`.
+/// A handle of a node in a workflow under construction, with its input and output types. It is `Copy`.
 pub struct NodeRef<In, Out> {
     pub(crate) index: usize,
     pub(crate) graph: u64,
@@ -52,7 +52,7 @@ pub struct Start;
 /// The start of a workflow: edges from it lead to the first nodes, which receive the workflow's input.
 pub const START: Start = Start;
 
-/// An end of an edge.
+/// One end of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// [`START`].

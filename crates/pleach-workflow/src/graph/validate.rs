@@ -41,13 +41,14 @@ pub(crate) fn faults(draft: &Draft) -> Vec<Fault> {
 
 /// Limits the nesting: every level needs stack when the workflow runs, is drawn or is dropped.
 fn too_deep(draft: &Draft) -> Option<Fault> {
-    const MOST: u32 = 128;
-    let message = format!("Workflows are nested more than {MOST} levels deep. Merge some of them into one graph.");
-    (draft.spec.levels > MOST).then(|| Fault::graph("nested_too_deep", message))
+    const MAX_LEVELS: u32 = 128;
+    let message =
+        format!("Workflows are nested more than {MAX_LEVELS} levels deep. Merge some of them into one graph.");
+    (draft.spec.levels > MAX_LEVELS).then(|| Fault::graph("nested_too_deep", message))
 }
 
 fn duplicate_names(draft: &Draft) -> Vec<Fault> {
-    // START is a node of the graph with a name of its own.
+    // START is a node of the graph as well, so no other node may have its name.
     let mut counts = BTreeMap::from([(START_NAME, 1)]);
     for node in &draft.nodes {
         *counts.entry(node.spec().name.clone()).or_insert(0) += 1;

@@ -186,16 +186,17 @@ async fn answered(callback: Callback<'_>) -> Result<Option<Value>, NodeError> {
     }
 }
 
-/// Checks whether a person must confirm a call. Returns the call's result if the tool must not run, or `None` if it may.
+/// Checks whether a person must confirm a call. Returns the call's result if the tool must not run, or `None` if it
+/// may.
 ///
-/// A call that needs an answer requests one, as [`Context::request_confirmation`](pleach_context::Context::request_confirmation)
-/// does.
+/// A call that needs an answer requests one, as
+/// [`Context::request_confirmation`](pleach_context::Context::request_confirmation) does.
 ///
 /// # Errors
 /// The error of the tool's own check; a `ValueError` outside a tool call.
 ///
 /// # Cancel safety
-/// Dropping the future drops the tool's own check; nothing is asked then.
+/// Dropping the future drops the tool's own check, and nothing is asked.
 ///
 /// ADK: `apply_confirmation_gate`
 pub async fn confirmation_gate(tool: &dyn Tool, args: &Map, ctx: &ToolContext) -> Result<Option<Value>, NodeError> {

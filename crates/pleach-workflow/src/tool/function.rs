@@ -52,9 +52,9 @@ pub struct FunctionTool {
     long_running: bool,
 }
 
-/// Makes a tool from a handler: an `async fn` that takes [`Args<T>`](crate::Args) first, if it has parameters, then
-/// [`ToolContext`], [`FromState<T>`](pleach_context::FromState) or [`Shared<T>`](pleach_context::Shared), and returns
-/// a serialisable value or a `Result` of one.
+/// Makes a tool from a handler. The handler is an `async fn` that returns a serialisable value or a `Result` of one.
+/// If the tool has parameters, [`Args<T>`](crate::Args) comes first. The handler may also take [`ToolContext`],
+/// [`FromState<T>`](pleach_context::FromState) and [`Shared<T>`](pleach_context::Shared).
 ///
 /// Models see the description and the documentation of the fields of `T`.
 pub fn tool<H, M>(name: impl Into<String>, description: impl Into<String>, handler: H) -> FunctionTool
@@ -87,8 +87,8 @@ impl FunctionTool {
         }
     }
 
-    /// Declares the arguments with a JSON schema instead of the type, for handlers whose arguments are known only at run time
-    /// (`Args<Map>`).
+    /// Declares the arguments with a JSON schema instead of the type, for handlers whose arguments are known only at
+    /// run time (`Args<Map>`).
     #[must_use]
     pub fn parameters(mut self, schema: Value) -> Self {
         let declaration = Arc::unwrap_or_clone(self.declaration);
@@ -115,9 +115,9 @@ impl FunctionTool {
         self
     }
 
-    /// Sets how a person is asked to approve a call: the text, made from the call's arguments, who is asked, and how long the answer may
-    /// take. Every call needs an approval unless [`confirm_if`](Self::confirm_if) selects the calls. If the arguments do not fit `T`, the
-    /// default text is used.
+    /// Sets how a person is asked to approve a call. `words` makes the request from the call's arguments: the text, who
+    /// is asked, and how long the answer may take. Every call needs an approval unless [`confirm_if`](Self::confirm_if)
+    /// selects the calls. If the arguments do not fit `T`, the default text is used.
     ///
     /// ```
     /// # use pleach_context::ConfirmationRequest;
@@ -143,9 +143,9 @@ impl FunctionTool {
         self
     }
 
-    /// Marks the tool as long-running: it starts work whose result a client sends later, and its description asks the model
-    /// not to call it again in the meantime. The later result is free-form: it is not checked against the handler's result type,
-    /// which describes only the start. ADK: `LongRunningFunctionTool`
+    /// Marks the tool as long-running: it starts work whose result a client sends later, and its description asks the
+    /// model not to call it again in the meantime. The later result is free-form: it is not checked against the
+    /// handler's result type, which describes only the start. ADK: `LongRunningFunctionTool`
     #[must_use]
     #[doc(alias = "LongRunningFunctionTool")]
     pub fn long_running(mut self) -> Self {

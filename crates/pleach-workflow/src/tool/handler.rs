@@ -11,8 +11,8 @@ use super::kept::unkept;
 use super::params::{ToolParams, Unbound};
 use crate::function::{ResultWhoseErrorIsNotSerializable, Shape, marker};
 
-/// A function that can be a tool: an `async fn` whose parameters are [`ToolParams`] and whose result is a [`ToolReply`].
-/// The marker `M` is inferred.
+/// A function that can be a tool: an `async fn` whose parameters are [`ToolParams`] and whose result is a
+/// [`ToolReply`]. The marker `M` is inferred.
 pub trait ToolHandler<M>: Send + Sync + 'static {
     /// Returns the JSON schema of the arguments, or `None` without arguments.
     fn schema(&self) -> Option<Value>;

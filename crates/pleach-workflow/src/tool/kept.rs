@@ -6,8 +6,8 @@ use pleach_core::{
 };
 use serde_json::{Value, json};
 
-/// Returns the result with U+FFFD in place of each U+0000. A value that is nested deeper than 121 levels would be too deep in the
-/// event of its response, so the model receives an error instead.
+/// Returns the result with U+FFFD in place of each U+0000. A value that is nested deeper than 121 levels would be too
+/// deep in the event of its response, so the model receives an error instead.
 pub(super) fn kept(tool: &str, mut result: ToolResult) -> ToolResult {
     if !nests_within(&result.value, DEEPEST_RESULT) {
         tracing::warn!(tool, "the result of the tool is nested too deep for its event: the model receives an error");

@@ -21,9 +21,10 @@ use crate::approval::{confirmation_question, credential_id, take_confirmation, t
 
 /// A tool as a node, for graphs and for [`Context::run`].
 ///
-/// The input holds the arguments: an object, a text that contains one, or the value of the only parameter or the only
-/// required one. Missing required parameters are read from the state. The tool's result is the output. If the tool
-/// requests a confirmation or a credential, the run pauses, and the tool is called again with the answer.
+/// The input holds the arguments: an object, a text that contains an object, or a single value. The single value is
+/// the argument for the only parameter, or for the only required one. Missing required parameters are read from the
+/// state. The tool's result is the output. If the tool requests a confirmation or a credential, the run pauses, and
+/// the tool is called again with the answer.
 ///
 /// ADK: `ToolNode`
 #[derive(Clone)]
@@ -77,7 +78,7 @@ impl ToolNode {
         }
         let item = match called? {
             Called::Asks(asked) => self.question(&run, &args, asked)?,
-            // Without an event a replay would not see a call that has no output.
+            // A call without an output is stored as an event as well, because a replay would not see it otherwise.
             Called::Result(result) => Yield::from(output(result)),
         };
         Ok(Flow::Done(Some(item)))

@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 /// Fields with a default and `Option`s are optional, and unknown arguments are dropped. A numeric string is accepted
 /// where `T` expects a number.
 ///
-/// If arguments cannot be read as a `T`, the model receives the name of the argument and the type it needs. The message of
-/// your own `Deserialize` implementation is replaced by a fixed sentence, because it may quote the value. For a message of
-/// your own, take a wider type and return an error from the tool.
+/// If arguments cannot be read as a `T`, the model receives the name of the argument and the type it needs. The
+/// message of your own `Deserialize` implementation is replaced by a fixed sentence, because it may quote the value.
+/// For a message of your own, use a wider type and return an error from the tool.
 // R504
 #[derive(Clone, Debug)]
 pub struct Args<T>(pub T);

@@ -7,8 +7,8 @@ use pleach_core::NodePath;
 use super::replay_plan::ReplayPlan;
 use crate::graph::Graph;
 
-/// Compares the recorded runs of a workflow's nodes with its graph. Each run must belong to a node that still exists and that
-/// START still reaches along the recorded routes, and its answers must fit the node's answer type.
+/// Compares the recorded runs of a workflow's nodes with its graph. Each run must belong to a node that still exists
+/// and that START still reaches along the recorded routes, and its answers must fit the node's answer type.
 ///
 /// The result of a run that has not ended is unknown, so all outgoing edges of its node are followed.
 ///
@@ -45,13 +45,14 @@ pub(super) fn changed(name: &str, path: &NodePath, node: &str, what: &str) -> No
     NodeError::new(WORKFLOW_CHANGED, message)
 }
 
-/// Returns why a recorded answer, which is the output of its node, does not fit the type that the node declares, if it does not.
+/// Checks a recorded answer that is its node's output. Returns the reason if it does not fit the type that the node
+/// declares.
 fn misfit(node: &dyn Node, run: &RunRecord) -> Option<String> {
     let wanted = node.answer_type(&[])?;
     run.answers().values().find_map(|answer| wanted.check(answer).err()).map(|misfit| misfit.to_string())
 }
 
-/// Returns which nodes START reaches.
+/// Returns for each node whether START reaches it along the recorded routes.
 fn reached(graph: &Graph, plan: &ReplayPlan, history: &History) -> Vec<bool> {
     let mut reached = vec![false; graph.nodes.len()];
     let mut next: Vec<usize> = graph.start.iter().map(|edge| edge.to).collect();

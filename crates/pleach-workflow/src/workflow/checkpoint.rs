@@ -1,4 +1,5 @@
-//! The additional events of resumable apps: snapshots of node statuses, echoes of replayed outputs, end-of-workflow events.
+//! The additional events of resumable apps: snapshots of node statuses, echoes of replayed outputs, end-of-workflow
+//! events.
 // R1030–R1033
 
 use pleach_context::engine::mark_completed;
@@ -30,8 +31,8 @@ pub(crate) fn snapshot(ctx: &Context, graph: &Graph, schedule: &Schedule, comple
     event
 }
 
-/// Returns an echo: the output of a run that was replayed or that no other event records, and the runs that completed
-/// since the last event.
+/// Returns an echo: the output of a run that was replayed, or whose output no other event records. It also names the
+/// runs that completed since the last event.
 pub(crate) fn echo(
     ctx: &Context,
     path: NodePath,

@@ -1,7 +1,8 @@
 //! [`Ends`]: the order in which the ends of runs are handled. Pure decisions over plain data.
 //!
-//! The order decides which trigger becomes which run, so a replay must repeat it. Runs that are complete in history come
-//! first, in their original order. Executed runs follow in the order of their events, which the next replay sees.
+//! The order decides which trigger becomes which run, so a replay must repeat it. Runs that are complete in history
+//! come first, in their original order. Executed runs follow in the order of their events, which the next replay
+//! sees.
 // R629, R1020
 
 use std::cmp::Reverse;
@@ -52,7 +53,7 @@ impl<T, F: Into<T>> Ends<T, F> {
         self.waiting.push(end);
     }
 
-    /// Adds a nested workflow that starts and may have completed at this time. Its own replay shows whether it had.
+    /// Adds a nested workflow that starts and may have completed at `time`. Only its own replay shows whether it had.
     pub(super) fn nested(&mut self, path: NodePath, time: u32) {
         self.nested.insert(path, time);
     }
@@ -83,8 +84,8 @@ impl<T, F: Into<T>> Ends<T, F> {
         self.sorted = false;
     }
 
-    /// Adds executed runs that have ended. Thousands may end at once, so the vector is swapped in, and copied only if others are already
-    /// pending.
+    /// Adds executed runs that have ended. Thousands may end at once, so the vector is swapped in, and copied only if
+    /// others are already pending.
     pub(super) fn all_executed(&mut self, runs: &mut Vec<Executed<F>>) {
         if runs.is_empty() {
             return;
@@ -107,7 +108,7 @@ impl<T, F: Into<T>> Ends<T, F> {
         self.gate.awaited().is_some()
     }
 
-    /// Returns the completion time of the missing run that held completions wait for, or `None` if none are held.
+    /// If completions are held, returns the completion time of the run that they wait for.
     pub(super) fn stuck_at(&self) -> Option<u32> {
         self.gate.awaited().filter(|_| self.gate.is_holding())
     }
@@ -141,7 +142,8 @@ impl<T, F: Into<T>> Ends<T, F> {
         }
         if self.chosen.is_empty() && !self.is_unsure() {
             self.sort();
-            // The successors of one executed run may have completed in history before the other executed runs.
+            // While history has more completions, executed runs are handled one by one: history may have completed the
+            // successors of one of them, which come before the other executed runs.
             self.due = if self.is_replaying() { self.new.len().min(1) } else { self.new.len() };
         }
         !self.chosen.is_empty() || self.due > 0

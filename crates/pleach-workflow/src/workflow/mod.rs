@@ -27,7 +27,7 @@ use orchestrate::Orchestration;
 /// A graph of nodes, run as one node: the root of an app, a node of another workflow, or a dynamic child.
 ///
 /// # Example
-/// A route and a loop; [`WorkflowBuilder`](crate::WorkflowBuilder) has the other edges.
+/// A graph with a route and a loop. [`WorkflowBuilder`](crate::WorkflowBuilder) describes the other kinds of edges.
 /// ```
 /// # use pleach_context::{Input, Node as _};
 /// # use pleach_workflow::{BuildError, EdgeRoute, Output, START, Workflow};
@@ -137,14 +137,14 @@ impl<In: 'static, Out: 'static> Node for Workflow<In, Out> {
     }
 }
 
-/// Returns `true` if history has runs of the workflow's nodes. Its message was checked when they started; since then the message may
-/// have been redacted, or its type may have changed.
+/// Returns `true` if history has runs of the workflow's nodes. Its message was checked when they started; since then
+/// the message may have been redacted, or its type may have changed.
 fn has_begun(run: &RunHandle) -> bool {
     run.invocation().history().is_some_and(|history| history.children(run.node_path()).len() > 0)
 }
 
-/// Checks a message against the input type that the workflow has declared. The message's author does not know the type, so the error
-/// shows it.
+/// Checks a message against the input type that the workflow has declared. The message's author does not know the
+/// type, so the error shows it.
 fn check_message(spec: &NodeSpec, input: &NodeInput) -> Result<(), NodeError> {
     let (Some(schema), Some(_)) = (&spec.reads_schema, input.content()) else { return Ok(()) };
     for reader in &spec.reads {

@@ -81,8 +81,9 @@ impl<'a> Orchestration<'a> {
         })
     }
 
-    /// Returns the run and its schedule. Both are boxed: each level of nested workflows polls the next one, and without optimisation
-    /// every value that passes through the polled function takes several times its size on the stack.
+    /// Returns the run and its schedule. Both are boxed, because each level of nested workflows polls the next one.
+    /// Without optimisation, every value that passes through the polled function takes several times its size on the
+    /// stack.
     ///
     /// # Errors
     /// The errors of [`new`](Self::new).
@@ -102,8 +103,8 @@ impl<'a> Orchestration<'a> {
 
     /// Runs the workflow to its end.
     ///
-    /// The future is polled once for each level of nested workflows. To save stack, local values live in functions that return
-    /// before the next level is polled, and rarely awaited futures are boxed.
+    /// The future is polled once for each level of nested workflows. To save stack, local values live in functions
+    /// that return before the next level is polled, and rarely awaited futures are boxed.
     pub(super) async fn run(&mut self, schedule: &mut Schedule) -> Result<Flow, NodeError> {
         loop {
             while self.start_next(schedule)? {
@@ -262,7 +263,8 @@ impl<'a> Orchestration<'a> {
         if trigger.use_sub_branch { Some(Branch::below(base.as_ref(), path.leaf())) } else { base }
     }
 
-    /// Waits until there are ends to handle or a slot for another run is free. Returns `false` if the workflow has ended.
+    /// Waits until there are ends to handle or a slot for another run is free. Returns `false` if the workflow has
+    /// ended.
     async fn next_batch(&mut self, schedule: &mut Schedule) -> bool {
         loop {
             match (self.ends.is_due(), self.runs.is_empty()) {

@@ -1,4 +1,5 @@
-//! [`ReplayPlan`]: the recorded runs of a workflow's nodes, by node and number, with the decision of the resume about each.
+//! [`ReplayPlan`]: the recorded runs of a workflow's nodes, by node and number, with the decision of the resume about
+//! each.
 
 use std::sync::Arc;
 
@@ -30,7 +31,7 @@ impl ReplayPlan {
             let state = rules.state_of(run.record, false, history.records_ends());
             let time = completion_time(graph, node as usize, state, run.record);
             if rules.is_agent && follows_transfer(history, &run, path, number) {
-                // The graph node's run ends with the last of these.
+                // This run belongs to the previous run of the node, which therefore ends with it.
                 if let Some(first) = runs.iter_mut().rev().find(|run| run.node == node) {
                     first.time = time;
                 }
@@ -48,7 +49,8 @@ impl ReplayPlan {
         Ok(plan)
     }
 
-    /// Takes the plan for the run at `path` that the check for a changed workflow has made, if it was made for this graph.
+    /// Takes the plan for the run at `path` that the check for a changed workflow has made, if it was made for this
+    /// graph.
     pub(super) fn take(graph: &Graph, history: &History, path: &NodePath) -> Option<Self> {
         HistoryHandle::of(history).take_plan(path).filter(|plan| Arc::ptr_eq(&plan.graph, &graph.names)).map(Self)
     }
@@ -58,7 +60,8 @@ impl ReplayPlan {
         HistoryHandle::of(history).keep_plan(path, self.0);
     }
 
-    /// Finds runs that must have completed after their last event although no note records it, as in google-adk's histories.
+    /// Finds runs that must have completed after their last event although no note records it, as in google-adk's
+    /// histories.
     // R706, R1010
     fn infer_completions(&mut self, graph: &Graph, history: &History, all: bool) {
         for place in 0..self.0.runs.len() {
@@ -82,8 +85,8 @@ impl ReplayPlan {
         }
     }
 
-    /// Returns `true` if there is a later run that only the completion of this one can have started: the node's next run, a run
-    /// of a successor without other predecessors, or a join, which waits for all predecessors.
+    /// Returns `true` if there is a later run that can have started only after this one completed. That is the node's
+    /// next run, a run of a successor without other predecessors, or a join, which waits for all predecessors.
     fn is_followed(&self, graph: &Graph, history: &History, run: PlannedRun) -> bool {
         let node = run.node as usize;
         let began_after = |later: &PlannedRun| history.at(later.key).record.began_after(history.at(run.key).record);
@@ -124,8 +127,8 @@ impl ReplayPlan {
     }
 }
 
-/// Returns `true` if the run starts regardless of the concurrency limit, because history answers it. A nested workflow that was
-/// running had a slot, but a nested workflow whose last event is an answer did not.
+/// Returns `true` if the run starts regardless of the concurrency limit, because history answers it. A nested
+/// workflow that was running had a slot, but a nested workflow whose last event is an answer did not.
 // R623
 pub(super) fn needs_no_room(run: &PlannedRun, history: &History) -> bool {
     let record = history.at(run.key).record;
@@ -133,7 +136,8 @@ pub(super) fn needs_no_room(run: &PlannedRun, history: &History) -> bool {
     had_slot && run.time.is_some()
 }
 
-/// Returns `true` if an agent below the previous run of an agent has transferred back to it. The run then belongs to the previous run.
+/// Returns `true` if an agent below the previous run of an agent has transferred back to it. The run then belongs to
+/// the previous run.
 // R708
 fn follows_transfer(history: &History, run: &RecordedRun<'_>, workflow: &NodePath, number: u32) -> bool {
     let name = run.path.name();
@@ -172,11 +176,12 @@ fn by_node(runs: &[PlannedRun], begins: &[u32]) -> Vec<u32> {
 
 fn completion_time(graph: &Graph, node: usize, state: ReplayState, record: &RunRecord) -> Option<u32> {
     match state {
-        // A run that only had to end after its delegate probably completed then.
+        // A workflow, or a run whose delegate had ended, probably completed with its last event.
         ReplayState::ToRun if graph.nodes[node].replay.is_workflow || record.delegated => {
             (!record.is_open() && !record.failed).then(|| record.ended_at())
         }
-        // Successors start in the order of the questions, as in ADK. If they have other predecessors, the order of triggers decides.
+        // Successors start in the order of the questions, as in ADK. If they have other predecessors, the order of
+        // triggers decides.
         ReplayState::CompletedByAnswer if graph.leads_alone(node) => Some(record.asked_at()),
         state => state.is_complete().then(|| record.completed_at()),
     }

@@ -49,8 +49,8 @@ pub(crate) struct Schedule {
     ready: BinaryHeap<Reverse<(u64, usize)>>,
     /// Ready nodes held back by the concurrency limit. Replayed runs are exempt from the limit and start before them.
     aside: BinaryHeap<Reverse<(u64, usize)>>,
-    /// The triggers of nodes in `aside` whose run began before the pause. They are removed from the node's queue, so that
-    /// later triggers get their own place in the order.
+    /// The triggers of nodes in `aside` whose run began before the pause. They are removed from the node's queue, so
+    /// that later triggers get their own place in the order.
     // R629
     begun: FxHashMap<usize, Trigger>,
     next_order: u64,
@@ -152,8 +152,8 @@ impl Schedule {
         }
     }
 
-    /// Takes the next node to start, with its trigger and run number. While a resume replays, `room` returns whether a run
-    /// needs a slot.
+    /// Takes the next node to start, with its trigger and run number. While a resume replays, `room` returns whether
+    /// a run needs a slot.
     pub(crate) fn next(&mut self, room: Option<impl Fn(usize, u32) -> Room>) -> Option<(usize, Trigger, u32)> {
         let node = match room {
             _ if self.limit.is_none_or(|limit| self.running < limit) => self.first_ready()?,
@@ -191,7 +191,7 @@ impl Schedule {
         None
     }
 
-    /// Raises the number of a node's runs to `count`: if the node is an agent, a transfer can start it as well.
+    /// Raises the number of a node's runs to `count`. If the node is an agent, transfers can start it as well.
     pub(crate) fn count_runs(&mut self, node: usize, count: u32) {
         let runs = &mut self.nodes[node].runs;
         *runs = count.max(*runs);
@@ -313,7 +313,7 @@ impl Schedule {
         ids
     }
 
-    /// Returns the places where branches ended before a terminal node. `workflow` is the path of the run.
+    /// Returns the places where the run stopped before a terminal node. `workflow` is the path of the run.
     pub(crate) fn dead_ends(&self, graph: &Graph, workflow: &NodePath) -> Vec<DeadEnd> {
         let name = |node: usize| graph.nodes[node].node.spec().name.clone();
         let untaken = self.untaken.iter();

@@ -146,7 +146,7 @@ async fn branches_that_cannot_be_selected_are_named_in_the_error() {
     for (root, text) in [
         (nothing, "has no branch"),
         (twice, "two branches with the id 'q'"),
-        (blank, "the name of a signal is blank"),
+        (blank, "waits for a signal with a blank name"),
         (reserved, "begins with 'pleach_timer:'"),
         (beside, "a select of node 'wait' begins while another call"),
     ] {

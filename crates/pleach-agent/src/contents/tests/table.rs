@@ -4,12 +4,13 @@ use pleach_core::{Branch, Content, EventCompaction, FunctionCall, FunctionRespon
 
 use super::super::*;
 
-/// Reads a session from words, one event each, `author:what`; `u` is the user, `a` the agent, any other letter another one.
+/// Reads a session from words, one event each, `author:what`; `u` is the user, `a` the agent, any other letter
+/// another one.
 ///
-/// The word after the colon is a text or a list of parts joined by `+`: `c1` is a call with the id 1, `r1` its response, `~text` a thought,
-/// anything else a text. Settings follow after `/`: `b=BRANCH`, `s=SCOPE`, `p=PATH`, `i=INVOCATION`, `l=ID` (long-running),
-/// `ask` (requested a confirmation), `to` (transfers), `<INVOCATION` (rewinds), `sum=1-3` (sums up the time from 1 to 3).
-/// The time of an event is its place, from 0.
+/// The word after the colon is a text or a list of parts joined by `+`: `c1` is a call with the id 1, `r1` its
+/// response, `~text` a thought, anything else a text. Settings follow after `/`: `b=BRANCH`, `s=SCOPE`, `p=PATH`,
+/// `i=INVOCATION`, `l=ID` (long-running), `ask` (requested a confirmation), `to` (transfers), `<INVOCATION`
+/// (rewinds), `sum=1-3` (sums up the time from 1 to 3). The time of an event is its place, from 0.
 fn session(words: &str) -> Vec<Arc<Event>> {
     words.split_whitespace().enumerate().map(|(place, word)| Arc::new(event(place, word))).collect()
 }
@@ -176,7 +177,8 @@ fn l41_inputs_of_other_nodes_are_hidden() {
     check_as(&own, "u:a a:c1 u:r1/p=wf@1|x@1", "u:a m:c1 u:r1");
 }
 
-/// A node, or the workflow around it, may be named `user`. A node whose name only begins with `user` is a different node.
+/// A node, or the workflow around it, may be named `user`. A node whose name only begins with `user` is a different
+/// node.
 #[test]
 fn l41_what_a_node_named_user_writes_is_shown() {
     let path = NodePath::from("wf@1/agent@1");
@@ -269,8 +271,8 @@ fn l49_every_call_is_followed_by_its_last_response() {
 #[test]
 fn l50_texts_between_two_updates_are_left_out() {
     check("u:a a:c1/l=1 a:r1 a:stale a:r1 u:b", "u:a m:c1 u:r1 u:b");
-    // Texts stay if another author wrote the update, if it is in another invocation, if the user wrote in between, or if the
-    // first response asked for consent.
+    // Texts stay if another author wrote the update, if it is in another invocation, if the user wrote in between, or
+    // if the first response asked for consent.
     check("u:a a:c1/l=1 a:r1 a:kept u:r1 u:b", "u:a m:c1 u:r1 m:kept u:b");
     check("u:a a:c1/l=1 a:r1/i=1 a:kept/i=1 a:r1/i=2 u:b", "u:a m:c1 u:r1 m:kept u:b");
     check("u:a a:c1/l=1 a:r1 a:kept u:x a:r1 u:b", "u:a m:c1 u:r1 m:kept u:x u:b");
@@ -392,7 +394,8 @@ fn l47_l51_what_is_in_place_is_not_moved() {
     assert!(logs.filter(|log| in_place(log)).count() > 20);
 }
 
-/// Compares 1,500 random sessions with the contents of google-adk 2.13.0, recorded by `tests/python/record_conversations.py`.
+/// Compares 1,500 random sessions with the contents of google-adk 2.13.0, recorded by
+/// `tests/python/record_conversations.py`.
 #[test]
 fn l40_l53_random_conversations_are_those_of_google_adk() {
     let branch = Branch::from("p.q");

@@ -33,7 +33,7 @@ impl<T> Key<T> {
         Self { name, kind: std::marker::PhantomData }
     }
 
-    /// The name.
+    /// The name of the key.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         self.name
@@ -74,7 +74,7 @@ impl<T: DeserializeOwned + Serialize> Key<T> {
     ///
     /// The new value replaces the stored one. For keys of the session this is safe: no other run writes them in the
     /// meantime. For `app:` and `user:` keys it is not safe: concurrent sessions each start from the value that they
-    /// know, and the last one to be stored wins. Use [`add`](Self::add) and the other operations for those keys.
+    /// have read, and the last one to be stored wins. Use [`add`](Self::add) and the other operations for those keys.
     ///
     /// # Errors
     /// As [`Key::get`] and [`Key::set`].
@@ -88,7 +88,8 @@ impl<T: DeserializeOwned + Serialize> Key<T> {
         Ok(result)
     }
 
-    /// Sets the value unless a value other than null is stored. See [`State::set_if_absent`](crate::State::set_if_absent).
+    /// Sets the value unless a value other than null is stored. See
+    /// [`State::set_if_absent`](crate::State::set_if_absent).
     ///
     /// # Errors
     /// As [`State::set`](crate::State::set).
@@ -102,8 +103,8 @@ impl<T: StateNumber> Key<T> {
     /// [`State::add`](crate::State::add).
     ///
     /// # Errors
-    /// As [`State::add`](crate::State::add); a `ValidationError` if the sum, as far as this invocation knows it, is not
-    /// a `T`.
+    /// As [`State::add`](crate::State::add); a `ValidationError` if the sum with the value that this invocation has
+    /// read is not a `T`.
     pub fn add(&self, ctx: &Context, amount: T) -> Result<(), NodeError> {
         let op = StateOp::Add(number(self.name, amount)?);
         let sum = op.apply(ctx.state().value(self.name).as_ref()).map_err(|error| misfit(self.name, &error))?;

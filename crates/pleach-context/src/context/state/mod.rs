@@ -28,14 +28,17 @@ const DEEPEST_ITEM: usize = DEEPEST_VALUE - 1;
 
 /// The session state of a run.
 ///
-/// A write is visible at once to every later reader of the invocation. The next complete event of the run that wrote it
-/// carries the write, and once that event is stored, the write is durable. Keys starting with `user:` and `app:` are
-/// shared by all sessions of the user or app. `temp:` keys live until the invocation ends. Keys cannot be deleted. Set
-/// the key to `null` instead: typed reads treat null as absent. If several runs write the same key, the latest write
-/// wins, even if its event is stored before the event of an earlier write. Change values that several sessions share
-/// with operations ([`State::add`], …), which lose no change. Locks are taken per call and never held. Keys that begin
-/// with `_pleach_`, `pleach_`, `_adk_`, `adk_` or `__adk_internal_` are reserved for the runtime and its plugins: they
-/// can be read like other keys, but a write fails with a `ReservedKeyError`.
+/// A write is visible at once to every later reader of the invocation. The next complete event of the run that wrote
+/// it carries the write, and once that event is stored, the write is durable. If several runs write the same key, the
+/// latest write wins, even if its event is stored before the event of an earlier write. Locks are taken per call and
+/// never held.
+///
+/// Keys starting with `user:` and `app:` are shared by all sessions of the user or app. Change values that several
+/// sessions share with operations ([`State::add`], …), which lose no change. `temp:` keys live until the invocation
+/// ends. Keys that begin with `_pleach_`, `pleach_`, `_adk_`, `adk_` or `__adk_internal_` are reserved for the
+/// runtime and its plugins: they can be read like other keys, but a write fails with a `ReservedKeyError`.
+///
+/// Keys cannot be deleted. Set the key to `null` instead: typed reads treat null as absent.
 ///
 /// # Example
 /// ```
@@ -57,7 +60,7 @@ pub struct State<'a> {
     writer: Writer,
 }
 
-/// The code that writes.
+/// The kind of code that writes. It decides whether reserved keys may be written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Writer {
     /// Node code, tools and callbacks.
@@ -96,8 +99,8 @@ impl<'a> State<'a> {
     /// returned as a `T`.
     ///
     /// # Errors
-    /// A `ValidationError` if the value does not fit; a `CorruptStorageError` if the stored value cannot be read, until
-    /// the key is set.
+    /// A `ValidationError` if the value does not fit. A `CorruptStorageError` if the stored value cannot be read and
+    /// the key has not been set since.
     pub fn try_get<T: DeserializeOwned>(&self, key: &str) -> Result<Option<T>, NodeError> {
         self.check_readable(key)?;
         // The value is taken out first: a type's own deserialisation must not run under the lock.
@@ -127,9 +130,10 @@ impl<'a> State<'a> {
     /// Sets a key.
     ///
     /// # Errors
-    /// A `ValidationError` if the value has no JSON form, for example because it contains NaN, or nests more than 124
-    /// levels deep; a `StateSchemaError` if the state schema refuses it; a `RuntimeError` if the run has ended, or in a
-    /// step (see [`Context::step`]).
+    /// - A `ValidationError` if the value has no JSON form, for example because it contains NaN, or nests more than
+    ///   124 levels deep.
+    /// - A `StateSchemaError` if the state schema refuses the value.
+    /// - A `RuntimeError` if the run has ended, or in a step (see [`Context::step`]).
     pub fn set(&self, key: impl Into<String>, value: impl Serialize) -> Result<(), NodeError> {
         let key = key.into();
         self.check_keys([&key])?;
@@ -354,7 +358,7 @@ impl<'a> State<'a> {
         !self.ctx.cell().lane.actions.state_delta().is_empty()
     }
 
-    /// Returns the key in the form that a store accepts, if an agent or a tool writes it.
+    /// Returns the key. If an agent or a tool writes it, a character that no store accepts is replaced.
     fn kept_key<'k>(&self, key: &'k str) -> Cow<'k, str> {
         if self.ctx.speaks_for_others() { without_nul(key) } else { Cow::Borrowed(key) }
     }
@@ -410,7 +414,7 @@ pub(crate) fn check_open(key: &str) -> Result<(), NodeError> {
     StateRights::All.refusal(key).map_or(Ok(()), |refused| Err(NodeError::new(RESERVED_KEY, refused.to_string())))
 }
 
-/// Returns the number of the pending delta, which gets one with its first write.
+/// Returns the number of the pending delta. A delta gets its number with its first write.
 pub(crate) fn delta_of(actions: &mut EventActions, state: &mut SessionState) -> u64 {
     if actions.state_writes() == 0 {
         actions.set_state_writes(state.next_delta());

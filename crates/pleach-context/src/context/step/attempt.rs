@@ -1,4 +1,4 @@
-//! [`Attempt`]: a request of a step's node to its caller.
+//! [`Attempt`]: asks the caller of a step to run the closure.
 
 use std::any::Any;
 

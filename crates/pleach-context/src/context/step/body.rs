@@ -44,8 +44,8 @@ impl Node for StepBody {
     }
 }
 
-/// Waits until it is known that the run still has its session. An agent that is called as a tool runs in its caller's
-/// session.
+/// Waits until the Runner has confirmed that the run still has its session. An agent that is called as a tool runs in
+/// its caller's session.
 async fn check_session(ctx: &Context) -> Result<(), NodeError> {
     let stored = std::iter::successors(Some(ctx.invocation()), |ic| ic.caller()).last();
     match stored {

@@ -29,14 +29,16 @@ impl Context {
     /// with any error via `?`. The step then fails like a child that [`run`](Self::run) runs, after the attempts that
     /// [`Step::retry`] allows. A panic is a failure as well.
     ///
-    /// The event of the result has the path of this run followed by the name of the step and a run id: `step-1` for the
-    /// first step with this name in an attempt, `step-2` for the second, `key-KEY` for a step with a [key](Step::key).
-    /// In a tool call of an agent, the run id ends with `~` and the key of the call. A step needs a key if it begins while another call of the
-    /// node is in progress, or in a callback of an agent, because its number could change on a resume.
+    /// The event of the result has the path of this run, followed by the name of the step and a run id. The run id is
+    /// `step-1` for the first step with this name in an attempt, `step-2` for the second, and `key-KEY` for a step
+    /// with a [key](Step::key). In a tool call of an agent, it ends with `~` and the key of the call.
     ///
-    /// The closure runs at least once: if the process crashes between its end and the storing of its result, it runs
-    /// again. Pass [`idempotency_key`](Self::idempotency_key) to the service that it calls; within the closure, this is
-    /// the key of the step.
+    /// A step needs a key if its number could change on a resume: if it begins while another call of the node is in
+    /// progress, or in a callback of an agent.
+    ///
+    /// The closure runs at least once. If the process crashes after the closure has ended and before its result is
+    /// stored, the closure runs again. Pass [`idempotency_key`](Self::idempotency_key) to the service that it calls;
+    /// within the closure, this is the key of the step.
     ///
     /// A step only computes a value. It must not change the run, because a resume does not repeat the change. In the
     /// closure, writing state, running nodes, asking questions and starting other steps fail with a `RuntimeError`.
@@ -57,9 +59,11 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`run`](Self::run): a `ValueError` if this node has no `rerun_on_resume`, if a name or key cannot
-    /// be part of a path, or if a key is missing; a `DynamicNodeFailError` if the closure has failed; a
-    /// `ValidationError` if the result has no JSON form, or if the stored result is not a `T`.
+    /// The errors of [`run`](Self::run):
+    /// - A `ValueError` if this node has no `rerun_on_resume`, if a name or key cannot be part of a path, or if a key
+    ///   is missing.
+    /// - A `DynamicNodeFailError` if the closure has failed.
+    /// - A `ValidationError` if the result has no JSON form, or if the stored result is not a `T`.
     ///
     /// # Cancel safety
     /// Dropping the future cancels the closure.

@@ -23,8 +23,9 @@ impl Step {
         Self { name: name.into(), key: None, retry: None, timeout: None }
     }
 
-    /// Identifies the step by this key instead of its place among the steps with its name, so that loops may change
-    /// their order. Calls with the same name and key in one run share one execution and one result.
+    /// Identifies the step by this key instead of its place among the steps with its name. The order of the steps may
+    /// then change, for example in a loop. Calls with the same name and key in one run share one execution and one
+    /// result.
     ///
     /// The key becomes part of a path: use letters, digits, `-` and `_`.
     #[must_use]
@@ -40,7 +41,8 @@ impl Step {
         self
     }
 
-    /// Limits the time of one attempt, after which the closure is dropped and the attempt fails with a `NodeTimeoutError`.
+    /// Limits the time of one attempt, after which the closure is dropped and the attempt fails with a
+    /// `NodeTimeoutError`.
     #[must_use]
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = Some(limit);

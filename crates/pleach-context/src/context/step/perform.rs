@@ -1,4 +1,4 @@
-//! Running the closure of a step for its node.
+//! Runs the closure of a step for its node.
 
 use std::panic::AssertUnwindSafe;
 use std::pin::pin;

@@ -8,8 +8,8 @@ use crate::Context;
 use crate::engine::RunState;
 
 impl Context {
-    /// Drops the state operations of a failed attempt, which would be applied twice when the attempt is retried, now or
-    /// by a resume. Values that the attempt has set stay.
+    /// Drops the state operations of a failed attempt. If the attempt is retried, now or by a resume, they would be
+    /// applied twice. Values that the attempt has set stay.
     // R415
     pub(super) fn drop_operations(&self, cell: &mut RunState) {
         let delta = cell.lane.actions.state_writes();
@@ -34,7 +34,7 @@ pub(super) fn take_deltas(ctx: &Context, cell: &mut RunState, event: &mut Event)
     if cell.lane.actions.is_empty() {
         return;
     }
-    // The rest is files, widgets, credentials, confirmations and control, which few runs use.
+    // The rest is rare: files, widgets, credentials, confirmations and control actions.
     let mut pending = std::mem::take(&mut cell.lane.actions);
     if ctx.speaks_for_others() {
         pending.replace_nul();

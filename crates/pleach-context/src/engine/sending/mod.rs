@@ -1,5 +1,7 @@
-//! Sends what a run yields: `stage` completes it to an event, with the pending changes of `deltas`; `queue` hands it to
-//! the Runner, and the sender waits there until it is stored.
+//! Sends what a run yields.
+//!
+//! `stage` completes it to an event, and `deltas` adds the pending changes of the run. `queue` passes the event to
+//! the Runner, and the sender waits there until the event is stored.
 
 mod deltas;
 mod queue;
@@ -33,7 +35,7 @@ impl Context {
 
 impl RunHandle {
     /// Sends what the body yields: completes it to an event, and passes the event to the Runner. `is_last` says that
-    /// the body has ended with it.
+    /// the body ends with this item.
     ///
     /// Returns `None` if there is nothing to wait for, because nothing is sent or only a fragment. Otherwise `waker` is
     /// woken once the event is stored; see [`poll_sent`](Self::poll_sent).
@@ -70,8 +72,7 @@ impl RunHandle {
         self.push(self.stage_failure(error, retries), waker)
     }
 
-    /// Ends the body of a failed attempt that gets no error event. Sends what plugins have counted, if there is
-    /// anything.
+    /// Ends the body of a failed attempt that gets no error event. Sends the counts of plugins, if there are any.
     #[must_use]
     pub fn fail_without_event(&self, waker: &Waker) -> Option<SentEvent> {
         Some(self.push(self.stage_counts()?, waker))

@@ -16,14 +16,14 @@ use serde_json::Value;
 use crate::ChildFailure;
 use crate::history::Notes;
 
-/// The number of waiting events from which streaming nodes are held up.
-const CROWD: usize = 64;
+/// If at least this many events wait, streaming nodes are held up.
+const CROWDED: usize = 64;
 
 /// The place of an event in the queue of its invocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ticket(u64);
 
-/// The number after the highest ticket that was noted; 0 if there is none.
+/// The highest ticket that was noted, plus one; 0 if there is none.
 #[derive(Debug, Default)]
 pub(crate) struct LatestTicket(AtomicU64);
 
@@ -102,7 +102,7 @@ impl EventQueue {
         self.note(|notes| notes.completed(run));
     }
 
-    /// Records with the next event that a run whose output event is a child's has completed. For engines.
+    /// Records with the next event that a run has completed. The run's output is on a child's event. For engines.
     pub(crate) fn note_delegated(&self, run: &NodePath, output: Option<Value>) {
         self.note(|notes| notes.delegated(run, output));
     }
@@ -134,10 +134,10 @@ impl EventQueue {
         self.runner.register(waker);
     }
 
-    /// Returns `true` if so many events wait that a node which does not wait for its own should let the Runner catch
-    /// up.
+    /// Returns `true` if many events wait. A node that does not wait for its own events should then let the Runner
+    /// catch up.
     pub fn is_crowded(&self) -> bool {
-        self.waiting.load(Ordering::Acquire) >= CROWD
+        self.waiting.load(Ordering::Acquire) >= CROWDED
     }
 
     /// Takes the next event that is to be stored.

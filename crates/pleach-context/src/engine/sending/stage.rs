@@ -69,8 +69,8 @@ impl RunHandle {
         Staged { event: Arc::new(event), output_source: OutputSource::None }
     }
 
-    /// Ends the body of a failed attempt that gets no error event. Returns the event for what plugins have counted, if
-    /// there is anything.
+    /// Ends the body of a failed attempt that gets no error event. Returns the event for the counts of plugins, if
+    /// there are any.
     pub(super) fn stage_counts(&self) -> Option<Staged> {
         let mut cell = self.ctx.cell();
         let wakers = cell.end();
@@ -87,8 +87,8 @@ impl RunHandle {
         counted
     }
 
-    /// Drops the changes that no event carries yet. Reserved keys stay, because what plugins have counted has happened.
-    /// Values that were set stay visible in this process.
+    /// Drops the changes that no event carries yet. Reserved keys stay, because the calls that plugins have counted
+    /// were made. Values that were set stay visible in this process.
     pub fn discard_changes(&self) {
         self.ctx.discard(&mut self.ctx.cell());
     }
@@ -287,7 +287,8 @@ impl Context {
         Ok(output_source)
     }
 
-    /// Sets what the run knows: author, invocation, path, branch, the runs whose output it is, and isolation scope.
+    /// Sets the fields that come from the run: author, invocation, path, branch, isolation scope, and the runs whose
+    /// output the event carries.
     fn enrich(&self, cell: &mut RunState, event: &mut Event) {
         event.set_author(self.author_in(cell));
         event.set_invocation_id(self.invocation().invocation_id().clone());
@@ -411,8 +412,8 @@ fn check_question_id(id: &str) -> Result<(), NodeError> {
     Ok(())
 }
 
-/// Refuses a default without a deadline, because it would never be used, and a default that does not fit the schema,
-/// because it would fail the run at the deadline.
+/// Refuses a default without a deadline, because it would never be used. Also refuses a default that does not fit the
+/// schema, because it would fail the run at the deadline.
 fn check_default(id: &str, ask: &RequestInput) -> Result<(), NodeError> {
     if ask.deadline.is_none() {
         return match &ask.default {

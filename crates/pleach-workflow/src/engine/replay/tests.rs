@@ -21,8 +21,8 @@ impl Node for Stub {
 
 const RUN: &str = "wf@1/a@1";
 
-/// Makes an event of the run: an `output`, a `route`, a `message`, an `error`, a question such as `q?`, the answer `q=1`, the
-/// note that it is `done`, or the output of a `child` that is also the run's output.
+/// Makes an event of the run: an `output`, a `route`, a `message`, an `error`, a question such as `q?`, the answer
+/// `q=1`, the note that it is `done`, or the output of a `child` that is also the run's output.
 fn event(text: &str) -> Event {
     let event = match text {
         "output" => {

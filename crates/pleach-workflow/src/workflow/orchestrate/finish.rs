@@ -70,8 +70,8 @@ impl Orchestration<'_> {
         Err(failure.map_or(error, |failure| NodeError::child(&self.spec.name, failure)))
     }
 
-    /// Fails because a node's schema has refused the node's input. Nodes that became ready together with that node start first, as in
-    /// ADK.
+    /// Fails because a node's schema has refused the node's input. Nodes that became ready together with that node
+    /// start first, as in ADK.
     pub(super) fn refuse<'s>(&'s mut self, schedule: &'s mut Schedule) -> BoxFuture<'s, Result<Flow, NodeError>> {
         let refused = self.refused.take().map_or(Ok(Flow::NOTHING), Err);
         Box::pin(async move {
