@@ -12,7 +12,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Returns a message with data as JSON text, which an `Input<T>` of the first nodes reads.
+    /// Returns a message with data as JSON text. The first nodes of a workflow read it with `Input<T>`.
     ///
     /// A run refuses data that has no JSON form, such as a NaN: it fails with
     /// [`SessionError::Unstorable`](pleach_session::SessionError::Unstorable) before anything is stored.
