@@ -79,7 +79,7 @@ fn begin(
                 Caller::Anyone | Caller::Unknown => options,
             };
             let run = runner.answer_with(key, [(question, given.value)], options);
-            Ok((run.map_err(|error| answer(Failure::Run(error), key.session_id.as_str()))?, Some(invocation)))
+            Ok((run.map_err(|error| failure_reply(Failure::Run(error), key.session_id.as_str()))?, Some(invocation)))
         }
         (None, None, Some(id)) => {
             let invocation = InvocationId::from(id);
