@@ -51,7 +51,7 @@ pub enum Fact {
     },
     /// A file or another part of a message that is not text.
     Shows {
-        /// The media type of the part, or another name for its kind.
+        /// The media type of the part, the URI of the file, or a name for the kind of the part.
         what: String,
         /// The size in bytes, if the event contains the bytes.
         bytes: Option<usize>,
