@@ -74,7 +74,7 @@ pub(crate) fn question(ctx: &Context, number: u8) -> String {
     format!("{}#{number}", ctx.node_path())
 }
 
-/// A time at most a minute after the times of all processes' clocks.
+/// A time less than a minute after the times of all processes' clocks.
 const SOON: u64 = 1_800_000_060;
 const LATE: u64 = 4_000_000_000;
 
