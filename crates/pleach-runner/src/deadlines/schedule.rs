@@ -133,8 +133,8 @@ impl DeadlineSchedule {
         }
     }
 
-    /// Keeps the deadlines of these questions that come before `until`, and wakes the waiting task if one of them is the next. Times are in
-    /// seconds since the epoch.
+    /// Keeps the deadlines of these questions, if they come before `until`. Wakes the waiting task if the next deadline
+    /// is a new one. Times are in seconds since the epoch.
     pub(crate) fn keep_until(&self, now: f64, until: f64, questions: &[InboxItem]) {
         let before = self.next();
         let due = questions.iter().filter_map(|item| PendingDeadline::of(&item.session, &item.question));

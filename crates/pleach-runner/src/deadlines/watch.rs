@@ -1,7 +1,7 @@
 //! [`Runner::start_timers`] and the task that waits for deadlines.
 //!
 //! A deadline is an argument of its question, so all deadlines are in the log and in the inbox. A Runner keeps the
-//! deadlines of its own runs in memory; `others.rs` reads those of other processes.
+//! deadlines of its own runs in memory; `others.rs` reads the deadlines of other processes.
 
 use std::pin::pin;
 use std::sync::{Arc, Weak};

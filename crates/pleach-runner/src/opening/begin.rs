@@ -275,8 +275,8 @@ fn is_redacted(event: &Event) -> bool {
     event.custom_metadata().is_some_and(|metadata| metadata.contains_key(REDACTIONS))
 }
 
-/// Returns `true` if `redacted` was redacted, and its values before may have been those that `change` sets. Redacted
-/// values cannot be compared.
+/// Returns `true` if `redacted` is a redacted event that may have had the values that `change` sets. The redacted
+/// values themselves cannot be compared.
 fn is_left(redacted: &Event, change: impl FnOnce(&mut Event)) -> bool {
     if !is_redacted(redacted) {
         return false;

@@ -52,7 +52,7 @@ pub(crate) fn of_parts(parts: Vec<Part>) -> Content {
     Content::new("user", parts)
 }
 
-/// Sets the role of a user's message to `user`, whatever role the caller set.
+/// Sets the role of a user's message to `user`. A role that the caller has set is replaced.
 // R1103
 pub(crate) fn as_user(mut content: Content) -> Content {
     content.role = Some("user".into());

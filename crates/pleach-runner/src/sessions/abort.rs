@@ -1,4 +1,4 @@
-//! [`Runner::abort`]: ends an invocation from outside, whichever process runs it.
+//! [`Runner::abort`]: ends an invocation from outside, even if another process runs it.
 
 use std::sync::Arc;
 

@@ -25,7 +25,7 @@ impl Runner {
     ///
     /// **The copy rests** until a message, an answer, a signal, a resume or a rewind is stored in it:
     /// [`Runner::unfinished`] leaves it out, and its questions are not answered at their deadlines. [`Runner::inbox`]
-    /// lists its open questions together with those of the source. The copied events name the source in their
+    /// lists the open questions of the copy and of its source. The copied events name the source in their
     /// `custom_metadata`, as `{"pleach_forked_from": "<session id>"}`. While the copy rests,
     /// [`SessionStatus::forked_from`](crate::SessionStatus::forked_from) returns the source.
     ///

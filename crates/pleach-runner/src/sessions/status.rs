@@ -49,9 +49,9 @@ pub enum RunProgress {
     /// It waits for answers to [`SessionStatus::questions`]. A parallel lane may have been cut off before it stored
     /// anything; an answer continues that lane as well.
     Waiting,
-    /// Its last event is a failure, and no other attempt will follow. [`Runner::resume`] continues it. If a body has
-    /// caught the failure of a child or a step and has stored nothing since, the progress is `Failed` as well, although
-    /// the body may still run in another process or was cut off.
+    /// Its last event is a failure, and no other attempt will follow. [`Runner::resume`] continues it. The progress is
+    /// also `Failed` if a body has caught the failure of a child or a step, and has stored nothing since. Such a body
+    /// may still be running in another process, or was cut off.
     Failed {
         /// The error, without its causes.
         error: NodeError,

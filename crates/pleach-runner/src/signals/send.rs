@@ -50,8 +50,8 @@ impl Runner {
     /// call returns, the signal is only in memory. If such a wait may be long, limit the call with a timeout and let
     /// the sender repeat it with an [idempotency key](SignalOptions::idempotency_key).
     ///
-    /// A node must not send its own session a signal that its run waits for, and a plugin hook must not send any signal
-    /// to the session of its run: the call would wait for its own run.
+    /// A node must not send its own session a signal that its run waits for, because the call would wait for its own
+    /// run. For the same reason, a plugin hook must not send any signal to the session of its run.
     ///
     /// # Errors
     /// - [`RunError::Message`] for a payload that cannot be written as JSON, or that does not fit the type of the waiting run.

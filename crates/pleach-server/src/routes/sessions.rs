@@ -21,7 +21,7 @@ use crate::runs::{SessionTurn, exists};
 
 /// The prefixes of the ids of sessions that evaluations create.
 const EVAL_SESSIONS: &[&str] = &["adk-eval-session-", "___eval___session___"];
-/// Options that the path already determines: a body with one of them is refused.
+/// Options that the path already determines. A body with one of them is refused.
 const BOUND_OPTIONS: &[&str] = &["app_name", "session_id", "state", "user_id"];
 /// How often a change is attempted if a run or another server changes the session at the same time.
 const TRIES: usize = 20;

@@ -49,9 +49,9 @@ pub(crate) struct Prepared {
 /// Checks a request, in the same order as google-adk.
 ///
 /// # Errors
-/// 400 without an app, 404 and 403 for an app that is not served, 403 for another user, 422 for settings that exclude
-/// each other, 404 for a session that does not exist, 409 if other runs of the session take too long, 429 if the user
-/// has too many runs, 503 during a shutdown.
+/// - 400 without an app, 404 or 403 for an app that is not served, 403 for another user.
+/// - 422 for settings that exclude each other, 404 for a session that does not exist.
+/// - 409 if other runs of the session take too long, 429 if the user has too many runs, 503 during a shutdown.
 pub(crate) async fn prepare(
     api: &Arc<Api>,
     caller: &Caller,

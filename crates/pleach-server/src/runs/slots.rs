@@ -26,7 +26,7 @@ impl RunSlots {
     /// Takes a slot.
     ///
     /// # Errors
-    /// 429 if the user has reached the limit. The text names what is counted as `what`.
+    /// 429 if the user has reached the limit. `what` is the name of the counted things in its text.
     pub(crate) fn take(&self, what: &str, app: &AppName, user: &UserId, limit: usize) -> Result<RunSlot, ApiError> {
         let key = (app.clone(), user.clone());
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
