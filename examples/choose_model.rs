@@ -1,4 +1,4 @@
-//! Chooses the model for an example: the named one, otherwise one whose key or base URL is in the environment.
+//! Chooses the model for an example: the named model, or otherwise a model whose key or base URL is in the environment.
 //!
 //! Examples include this file as a module. If there is no model, they use a script and need no network.
 
@@ -10,7 +10,8 @@ use pleach::model::Model;
 /// The name that selects the script, even if the environment has a key.
 const SCRIPTED: &str = "scripted";
 
-/// The models for keys and base URLs, first match first.
+/// The models, each with the variables of its key and its base URL. The first model with a variable that is set is
+/// used.
 const OF_ENVIRONMENT: [(&str, &[&str]); 4] = [
     ("openai:gpt-5-mini", &["OPENAI_API_KEY", "OPENAI_BASE_URL"]),
     ("anthropic:claude-sonnet-5", &["ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"]),
@@ -18,8 +19,8 @@ const OF_ENVIRONMENT: [(&str, &[&str]); 4] = [
     ("ollama:qwen3:8b", &["OLLAMA_HOST"]),
 ];
 
-/// Returns the model with a name such as `openai:gpt-5-mini`, or the one from the environment; `None` if the example
-/// should use its script.
+/// Returns the model with this name, such as `openai:gpt-5-mini`, or the model that the environment selects. Returns
+/// `None` if the example should use its script.
 pub(crate) fn choose_model(name: Option<&str>) -> Result<Option<Arc<dyn Model>>, ConnectModelError> {
     let is_set = |variable: &&str| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
     let of_environment = || OF_ENVIRONMENT.iter().find(|(_, variables)| variables.iter().any(is_set));

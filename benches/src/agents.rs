@@ -21,7 +21,7 @@ const REPLY: &str = "It is sunny in Oslo today, with a light breeze from the fjo
 pub(crate) enum Turn {
     /// One text.
     Text,
-    /// A call of a tool, and then a text.
+    /// A tool call, followed by a text.
     Tool,
 }
 

@@ -24,7 +24,7 @@ impl Args {
     /// Reads the arguments after the program's name.
     ///
     /// # Errors
-    /// An unknown flag, a flag without its value, a workload or a row that does not exist.
+    /// An unknown flag, a flag without its value, an unknown workload or an unknown row.
     pub(crate) fn parse(mut args: Parser) -> Result<Self, String> {
         let (mut only, mut row, mut json, mut list) = (None, None, false, false);
         let mut read = || -> Result<(), lexopt::Error> {

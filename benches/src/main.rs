@@ -4,12 +4,12 @@
 //! so no row inherits a warm allocator or the peak memory of another row. A call that names a single workload and row
 //! (`--only W1 --row N=10`) measures in its own process, as a profiler needs. `--list` only names the rows.
 //!
-//! Workloads use the public API and a current-thread runtime, one invocation at a time unless the row says otherwise.
-//! Lines of the peer `limit` measure the database driver with the same rows and without pleach. `rate_to_limit` compares
-//! pleach with the fastest limit, round by round.
+//! Workloads use the public API and a current-thread runtime. Unless the row says otherwise, they run one invocation at
+//! a time. Lines of the peer `limit` measure the database driver alone, without pleach, with the same rows in the
+//! database. `rate_to_limit` compares pleach with the fastest limit, round by round.
 //!
-//! Rows on Postgres use the server that `PLEACH_TEST_POSTGRES_URL` names, each in a schema of its own. Without a server
-//! they are skipped.
+//! Each row on Postgres uses its own schema on the server that `PLEACH_TEST_POSTGRES_URL` names. Without a server these
+//! rows are skipped.
 
 mod agents;
 mod args;

@@ -31,7 +31,8 @@ impl Metric {
         Self { peer: "pleach", variant: "", name, value, unit }
     }
 
-    /// The same metric as a measurement of the database driver alone, which does the same work in this way.
+    /// Marks the metric as a measurement of the database driver alone. `variant` names the way in which the driver does
+    /// the work.
     pub(crate) fn of_limit(self, variant: &'static str) -> Self {
         Self { peer: "limit", variant, ..self }
     }
@@ -46,7 +47,7 @@ impl Metric {
         Self::new(name, rounded(value), "×")
     }
 
-    /// The exponent with which time grows with size: 1 is proportional, 2 is quadratic.
+    /// How time grows with size, as an exponent: 1 is proportional, 2 is quadratic.
     pub(crate) fn exponent(name: &'static str, value: f64) -> Self {
         Self::new(name, rounded(value), "")
     }

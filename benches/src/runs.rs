@@ -1,4 +1,4 @@
-//! Timing whole invocations, each in a fresh session, with every event stored and handed out.
+//! Times whole invocations. Each runs in a fresh session, and all its events are stored and yielded.
 
 use std::time::Duration;
 
@@ -66,8 +66,8 @@ impl Invocations {
         ])
     }
 
-    /// Times an invocation from the call to the end of its stream, including the creation of its session. The session is
-    /// deleted afterwards, untimed, because the memory of thousands of sessions is another measurement.
+    /// Times an invocation from the call to the end of its stream, including the creation of its session. The session
+    /// is then deleted, which is not timed: with thousands of sessions in memory, something else would be measured.
     async fn time(&mut self) -> Result<Duration, BoxError> {
         let session = self.next_session();
         let id = session.session_id.clone();
@@ -83,7 +83,7 @@ impl Invocations {
         Ok(time)
     }
 
-    /// Checks one invocation: every event that it yields is stored, after the event of the message.
+    /// Checks one invocation: the stored events must be the event of the message and all yielded events.
     async fn check(&mut self) -> Result<(), BoxError> {
         let key = self.next_session();
         self.runner.run(USER, key.session_id.clone(), Message::data(0)).output::<Value>().await?;

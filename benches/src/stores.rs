@@ -59,8 +59,8 @@ impl Backend {
     }
 }
 
-/// Ten thousand events of other sessions, and the statistics that a server in use has. With empty tables the planner would
-/// choose scans, which are quick for the first appends and slow for the rest.
+/// Stores ten thousand events of other sessions, and makes the statistics that a server in use has. With empty tables
+/// the planner would choose scans, which are fast for the first appends and slow for all later ones.
 const OTHER_SESSIONS: &str = "\
     INSERT INTO sessions SELECT 'bench', 'other' || n % 100, n, '{}', now(), now() FROM generate_series(1, 500) n;
     INSERT INTO events SELECT gen_random_uuid(), app_name, user_id, id, 'e', now() - n * interval '1 s',
@@ -83,8 +83,8 @@ pub(crate) enum Storage {
 }
 
 impl Store {
-    /// A store without the sessions of the last pass. The store of a server is kept, because its connections are warm and its
-    /// other sessions disturb no other run.
+    /// Returns a store without the sessions of the last pass. On a server the same store is used again, because its
+    /// connections are warm and old sessions do not disturb a run.
     ///
     /// # Errors
     /// The old store cannot be closed or the new one cannot be opened.

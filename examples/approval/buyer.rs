@@ -1,4 +1,4 @@
-//! The agent: it buys things, and needs approval for many of them.
+//! The agent. It buys things, and needs approval for large quantities.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// The largest quantity that needs no approval.
 const FREE_QUANTITY: u32 = 10;
 
-/// The file with the purchases, one per line: the effect that must not happen twice.
+/// The file with the purchases, one per line. A purchase is the effect that must not happen twice.
 const PURCHASES: &str = "purchases.txt";
 
 pub(crate) fn agent(model: Option<Arc<dyn Model>>) -> Result<LlmAgent, BuildError> {

@@ -1,7 +1,7 @@
 //! A tool that needs a person's approval, across several processes: `cargo run --example approval -- order 40 chairs`.
 //!
-//! One process starts a run. The agent calls a tool that may not run without approval, so the run pauses, its question
-//! is kept in an SQLite file, and the process ends. Any other process can list and answer the question, at any time:
+//! One process starts a run. The agent calls a tool that may not run without approval. So the run pauses, its question
+//! is stored in an SQLite file, and the process ends. Any other process can list and answer the question, at any time:
 //!
 //! ```console
 //! $ cargo run --example approval -- order 40 chairs
@@ -10,7 +10,7 @@
 //! ```
 //!
 //! The run continues in the process that answers. The tool runs there, once, and writes a line to `purchases.txt`.
-//! Without an API key the agent answers from a script; with one, or with `--model NAME`, it asks a model.
+//! Without an API key the agent answers from a script. With an API key, or with `--model NAME`, it asks a model.
 #![expect(clippy::print_stdout, reason = "examples print what they do")]
 
 mod args;
@@ -46,7 +46,7 @@ async fn run() -> Result<(), BoxError> {
         println!("{}", args::USAGE);
         return Ok(());
     }
-    // Every process opens the same sessions, with the same agent.
+    // Every process opens the same sessions and has the same agent.
     let buyer = buyer::agent(choose_model(model.as_deref())?)?;
     let runner = Runner::builder("approval").root(buyer).sessions(connect(&db).await?).build()?;
     let done = match action {
@@ -80,18 +80,18 @@ async fn show_inbox(runner: &Runner) -> Result<(), BoxError> {
     Ok(())
 }
 
-/// Answers a question. The run that asked it continues here, after its stored events.
+/// Answers a question. The run that asked it continues in this process, after its stored events.
 async fn answer(runner: &Runner, id: &str, yes: bool) -> Result<(), BoxError> {
     let inbox = runner.inbox_of_all_users().await?;
     let item = inbox.into_iter().find(|item| item.question.id == id);
     let item = item.ok_or_else(|| format!("no open question has the id {id}; `inbox` lists the open ones"))?;
     println!("{}: {}", if yes { "Approved" } else { "Refused" }, wish(&item));
-    // Two processes may have found the question open: the answer of the second one is refused.
+    // Two processes may have found the question open. The answer of the second process is refused.
     let options = AnswerOptions::new().only_if_open(true);
     follow(runner.answer_with(item.session, [(item.question, json!({"confirmed": yes}))], options)?).await
 }
 
-/// Returns what the agent wants to do: the call that waits for approval.
+/// Returns the call that waits for approval, as text.
 fn wish(item: &InboxItem) -> String {
     let call = item.question.payload.as_ref().map(|payload| &payload["originalFunctionCall"]);
     call.map_or_else(|| item.question.message.clone(), |call| format!("{} {}", call["name"], call["args"]))
@@ -102,7 +102,7 @@ async fn follow(mut run: Run) -> Result<(), BoxError> {
     while let Some(event) = run.next().await {
         let event = event?;
         if event.is_interrupt() || !event.actions().requested_tool_confirmations().is_empty() {
-            continue; // The question: the inbox shows it.
+            continue; // This is the question, which the inbox shows.
         }
         for call in event.function_calls() {
             println!("  * {} {}", call.name.as_deref().unwrap_or_default(), json!(call.args));
@@ -114,7 +114,7 @@ async fn follow(mut run: Run) -> Result<(), BoxError> {
             println!("{}", event.text());
         }
         if let Some(code) = event.error_code() {
-            println!("! {code}"); // why there is no answer, or only a part
+            println!("! {code}"); // the reason why the answer is missing or incomplete
         }
     }
     Ok(())

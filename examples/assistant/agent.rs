@@ -1,4 +1,4 @@
-//! The agent: it keeps the user's notes, and asks before it deletes one.
+//! The agent. It keeps the user's notes, and asks before it deletes a note.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ async fn list_notes(ctx: ToolContext) -> Result<Value> {
     Ok(json!({"notes": notes(&ctx)?}))
 }
 
-// Identified by its text and not by a number: the person who is asked must see what will be deleted.
+// The note is named by its text and not by a number, because the person who is asked must see what will be deleted.
 async fn delete_note(Args(Note { text }): Args<Note>, ctx: ToolContext) -> Result<Value> {
     let mut notes = notes(&ctx)?;
     let Some(place) = notes.iter().position(|note| *note == text) else {

@@ -61,7 +61,7 @@ impl Chat {
                 Err(RunError::SessionNotFound(_)) => return Ok(Next::Message),
                 Err(error) => return Err(error.into()),
             };
-            // The agent continues with the answers to all questions of one invocation.
+            // All questions of one invocation are answered together.
             let Some(first) = open.first() else { return Ok(Next::Message) };
             let asked = open.iter().filter(|question| question.invocation_id == first.invocation_id);
             let mut answers = Vec::new();
@@ -84,7 +84,7 @@ impl Chat {
         let call = question.payload.as_ref().and_then(|payload| payload.get("originalFunctionCall"));
         let (name, args) =
             call.map(|call| (call["name"].as_str().unwrap_or_default(), &call["args"])).unwrap_or_default();
-        // Never cut short: a person cannot allow what they cannot read.
+        // The call is never shortened: a person cannot allow what they cannot read.
         self.terminal.line(&format!("  ? {name} {args}"))?;
         loop {
             match self.terminal.ask("  Allow it? [y/n] ")? {
@@ -124,7 +124,7 @@ impl Chat {
             }
         }
         self.terminal.end_line()?;
-        // An answer that was blocked or cut short is not a failure of the run.
+        // If an answer was blocked or cut short, the run itself has not failed.
         refusal.map_or(Ok(true), |refusal| self.failed(&refusal))
     }
 
@@ -136,7 +136,7 @@ impl Chat {
         Ok(())
     }
 
-    /// Shows why there is no answer. The chat continues: the next message may get an answer.
+    /// Shows why there is no answer. The chat continues, because the next message may get an answer.
     fn failed(&mut self, error: &str) -> Result<bool> {
         self.all_answered = false;
         self.terminal.line(&format!("! {error}"))?;
@@ -176,7 +176,7 @@ async fn interrupted(is_interactive: bool) {
     std::future::pending().await
 }
 
-/// Returns why there is no answer, or only a part: `MAX_TOKENS`, `SAFETY` and the like.
+/// Returns the reason why an answer is missing or incomplete, such as `MAX_TOKENS` or `SAFETY`.
 fn refusal_in(event: &Event) -> Option<String> {
     let code = event.error_code().filter(|_| !event.is_partial())?;
     Some(event.error_message().map_or_else(|| code.to_owned(), |message| format!("{code}: {message}")))

@@ -1,7 +1,7 @@
-//! A chat on the terminal that keeps notes: `cargo run --example assistant`.
+//! A chat on the terminal with an agent that keeps notes: `cargo run --example assistant`.
 //!
-//! Without an API key it answers from a script. With one, or with any server for OpenAI's chat completions, it asks a
-//! model:
+//! Without an API key the agent answers from a script. With an API key, or with a server that has OpenAI's chat
+//! completions API, it asks a model:
 //!
 //! ```console
 //! $ OPENAI_API_KEY=… cargo run --example assistant
@@ -12,7 +12,7 @@
 //! Ctrl-C stops the current answer, Ctrl-D ends the program. Input may also come through a pipe, with one message per
 //! line.
 //!
-//! Read [`agent`] first: it is the agent with its tools. [`chat`] shows a run and asks its questions.
+//! Read [`agent`] first: it has the agent and its tools. [`chat`] shows a run and asks its questions.
 
 mod agent;
 mod args;
@@ -46,7 +46,7 @@ const HELP: &str = "\
 /quit     end the program, like Ctrl-D
 Ctrl-C stops the current answer.";
 
-// Several threads, so that connections can close while this thread waits for the keyboard.
+// The runtime has several threads, so that connections can close while this thread waits for the keyboard.
 #[tokio::main]
 async fn main() -> ExitCode {
     match run().await {
@@ -84,7 +84,7 @@ async fn run() -> Result<bool> {
 }
 
 async fn converse(chat: &mut Chat) -> Result<()> {
-    // First, questions that an earlier process left open.
+    // Questions that an earlier process has left open come first.
     let mut next = chat.settle_questions().await?;
     while next == Next::Message {
         let line = match chat.terminal.read("> ")? {

@@ -42,7 +42,7 @@ impl Model for Offline {
     }
 }
 
-/// Answers the last content of the conversation: results of tools, or the user's message.
+/// Answers the last content of the conversation, which is a tool result or the user's message.
 fn answer(request: &LlmRequest) -> LlmResponse {
     let Some(last) = request.contents.last() else { return LlmResponse::text(HELP) };
     if let Some(result) = last.function_responses().last() {

@@ -8,12 +8,12 @@ use rustyline::error::ReadlineError;
 
 use crate::Result;
 
-/// The source of lines, and the destination of text.
+/// Reads lines from standard input, and writes text to standard output.
 pub(crate) struct Terminal {
-    /// The line editor; without a terminal, lines are read as they are.
+    /// The line editor. Without a terminal there is none, and lines are read unchanged.
     editor: Option<DefaultEditor>,
     history: Option<PathBuf>,
-    /// Whether the last piece of text left a line open.
+    /// Whether the last piece of text did not end its line.
     is_inside_line: bool,
 }
 
@@ -78,7 +78,7 @@ impl Terminal {
         Ok(writeln!(io::stdout(), "{}", printable(text))?)
     }
 
-    /// Writes a piece of a line, at once.
+    /// Writes a piece of a line, and flushes it.
     pub(crate) fn piece(&mut self, text: &str) -> Result<()> {
         if text.is_empty() {
             return Ok(());
@@ -106,7 +106,8 @@ fn read_plain() -> Result<Line> {
     }
 }
 
-/// Removes characters that move the cursor or colour the screen, because texts come from models and tools.
+/// Removes characters that move the cursor or colour the screen. Texts come from models and tools, and may contain such
+/// characters.
 fn printable(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }

@@ -1,7 +1,8 @@
 //! A custom service around pleach: `cargo run --example expenses`.
 //!
-//! Employees submit expense reports by HTTP. Small ones are paid at once; large ones wait for a manager, who finds them
-//! in an inbox and answers at any time, even after a restart. `docs/services.md` builds it step by step.
+//! Employees submit expense reports over HTTP. Small expenses are paid at once. Large ones wait for a manager, who
+//! finds them in an inbox and may answer at any time, even after a restart. `docs/services.md` builds the service step
+//! by step.
 //!
 //! ```console
 //! $ cargo run --example expenses
@@ -14,8 +15,8 @@
 //! $ curl http://127.0.0.1:8080/employees/ana/expenses/e1
 //! ```
 //!
-//! With `--bank-delay 30` a payment takes long enough to kill the process midway: the next process continues it, and
-//! `payments.jsonl` has one line.
+//! With `--bank-delay 30` a payment takes so long that you can kill the process in the meantime. The next process
+//! continues it, and `payments.jsonl` has one line.
 
 mod args;
 mod service;
@@ -55,7 +56,7 @@ async fn run() -> Result<(), BoxError> {
     let service = Service::new(connect(&args.sessions).await?, bank, policy, SystemClock)?;
     let listener = TcpListener::bind(&args.listen).await?;
     let signal = shutdown_signal()?;
-    // Handle deadlines that other processes have left, and runs that they did not finish.
+    // Handle the deadlines and the unfinished runs that other processes have left.
     service.runner.start_timers();
     let recovery = tokio::spawn(recover_always(service.clone(), args.idle));
     writeln!(std::io::stdout(), "http://{}", listener.local_addr()?)?;
@@ -88,7 +89,7 @@ async fn serve(
     }
 }
 
-/// Completes some time after the service has begun to stop, so that a client that does not read cannot block the
+/// Completes some time after the service has begun to stop. Otherwise a client that does not read could block the
 /// shutdown.
 async fn overdue(stopping: CancellationToken, drain: Duration) {
     stopping.cancelled().await;

@@ -1,4 +1,5 @@
-//! Writes the Rust programs of docs/from-google-adk.md into one file, as one module each, which the example includes.
+//! Writes the Rust programs of docs/from-google-adk.md into one file that the example includes. Each program becomes a
+//! module.
 
 mod page;
 
@@ -14,7 +15,7 @@ fn main() {
     let (mut modules, mut table) = (String::new(), String::new());
     for page::Section { name, rust, .. } in page::sections(&page) {
         let Some(rust) = rust else { continue };
-        // Programs on a page print, and clippy does not check the page's texts.
+        // The programs print, so clippy must allow that. It does not check the code on the page itself.
         let run = "pub(super) fn run() -> pleach::Result<()> {\n    main()\n}\n";
         write!(
             modules,

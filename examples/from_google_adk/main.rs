@@ -1,6 +1,6 @@
-//! The Rust programs of docs/from-google-adk.md: `cargo run --example from_google_adk -- a_tool`.
+//! Runs a Rust program of docs/from-google-adk.md: `cargo run --example from_google_adk -- a_tool`.
 //!
-//! Without a name it lists the programs. They exist only on the page.
+//! Without a name it lists the programs. Their code is only on the page.
 #![expect(clippy::print_stdout, reason = "examples print what they do")]
 
 use std::process::ExitCode;

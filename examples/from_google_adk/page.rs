@@ -1,6 +1,6 @@
-//! Reads the page: the blocks of code below its headings.
+//! Reads the code blocks below the headings of the page.
 
-/// One section of the page that has a program.
+/// A section of the page.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Section {
     /// The heading as an identifier, without its number.
@@ -11,7 +11,7 @@ pub(crate) struct Section {
     pub(crate) text: Option<String>,
 }
 
-/// Returns the sections in order; the first one is the text before the first heading.
+/// Returns the sections in order. The first section is the text before the first heading.
 pub(crate) fn sections(page: &str) -> Vec<Section> {
     let mut sections = vec![Section::default()];
     let mut block: Option<(&str, String)> = None;

@@ -1,7 +1,7 @@
 //! An agent that reads files through an MCP server: `cargo run --example mcp_files`.
 //!
-//! The server is a child process: the reference server for files, which `npx` downloads from the npm registry the first
-//! time. The command line can name another server and another folder:
+//! The server runs as a child process. By default it is the reference server for files, which `npx` downloads from the
+//! npm registry the first time. The command line can name another server and another folder:
 //!
 //! ```console
 //! $ cargo run --example mcp_files -- --folder ~/notes "What do I know about Oslo?"
@@ -73,8 +73,8 @@ async fn run() -> Result<(), BoxError> {
     let command = McpCommand::new(words.next().unwrap_or_default()).args(words).arg(&folder);
     // The tools that write are left out: the model sees only the tools that `only` names.
     let files = McpToolset::builder(command).only(["list_directory", "read_text_file"]).build()?;
-    // A server that cannot be started would just be missing from the request. Here the agent has no other tools, so
-    // this fails early.
+    // If the server cannot be started, the agent would run without its tools. It has no other tools here, so fail
+    // early.
     files.list_tools(None).await?;
 
     let model = choose_model(args.model.as_deref())?;
@@ -119,7 +119,7 @@ fn show(event: &Event) {
         println!("  * {} {}", call.name.as_deref().unwrap_or_default(), json!(call.args));
     }
     for result in event.function_responses() {
-        // An MCP result is a list of contents; this server sends texts.
+        // An MCP result is a list of contents. This server sends only texts.
         let contents = result.response.as_ref().and_then(|response| response.get("content")?.as_array());
         let texts = contents.into_iter().flatten().filter_map(|content| content["text"].as_str());
         let text: Vec<&str> = texts.flat_map(str::lines).collect();
@@ -133,6 +133,6 @@ fn show(event: &Event) {
         println!("{}", event.text());
     }
     if let Some(code) = event.error_code() {
-        println!("! {code}"); // why there is no answer, or only a part
+        println!("! {code}"); // the reason why the answer is missing or incomplete
     }
 }

@@ -1,8 +1,8 @@
 //! A team of agents that researches a question: `cargo run --example research_team -- "How do otters keep warm?"`.
 //!
-//! The coordinator calls a tool that is a whole workflow: several parallel searches, whose results are joined and
-//! ranked. It asks an analyst to judge the findings, and hands over to a writer. Every step is printed, indented by the
-//! nesting of its node, and the report comes last.
+//! The coordinator calls a tool that is a workflow: it searches for several queries in parallel, and ranks the results.
+//! Then the coordinator asks an analyst to judge the findings, and hands over to a writer. Every step is printed,
+//! indented by the depth of its node. The report comes last.
 //!
 //! ```text
 //! coordinator (root, LlmAgent)
@@ -11,7 +11,7 @@
 //! └─ writer    (LlmAgent, gets the conversation by transfer)
 //! ```
 //!
-//! Without an API key all agents answer from scripts; with one, or with `--model NAME`, they share a model.
+//! Without an API key all agents answer from scripts. With an API key, or with `--model NAME`, they share a model.
 #![expect(clippy::print_stdout, reason = "examples print what they do")]
 
 #[path = "../choose_model.rs"]

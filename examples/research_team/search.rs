@@ -1,4 +1,4 @@
-//! The search: a workflow, which the coordinator calls as a tool.
+//! The search, a workflow that the coordinator calls as a tool.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ pub(crate) struct Queries {
 struct Hit {
     title: String,
     text: String,
-    /// How many words of the queries the page has.
+    /// The number of words of the queries that the page contains.
     score: usize,
 }
 
@@ -58,7 +58,7 @@ async fn look_up(Input(query): Input<String>) -> Vec<Hit> {
     hits.filter(|hit| hit.score > 1).collect()
 }
 
-/// Joins the answers to all queries. Each page appears once, the best one first.
+/// Joins the answers to all queries. Each page appears once. The best page comes first.
 async fn rank(ctx: Context, Input(answers): Input<Vec<Vec<Hit>>>) -> Result<String> {
     let mut pages: BTreeMap<String, Hit> = BTreeMap::new();
     for hit in answers.into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! Events as lines that a person can follow.
+//! Shows events as lines for a person.
 
 use pleach::Event;
 use serde_json::{Value, json};
@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 /// The length to which texts in a line are cut, in characters.
 const WIDEST: usize = 90;
 
-/// Returns the facts of an event, one per line, each with the name of its node, indented by depth.
+/// Returns what happened in an event, one fact per line. Each line has the name of the node and is indented by the
+/// node's depth.
 pub(crate) fn lines(event: &Event) -> Vec<String> {
     let mut said = Vec::new();
     for call in event.function_calls() {
@@ -20,7 +21,7 @@ pub(crate) fn lines(event: &Event) -> Vec<String> {
     } else if let Some(output) = event.output() {
         said.push(format!("gives {}", short(output)));
     }
-    // The reason why there is no answer, or only a part.
+    // The reason why an answer is missing or incomplete.
     said.extend(event.error_code().map(|code| format!("fails with {code}")));
     let depth = event.path().to_string().matches('/').count();
     said.into_iter().map(|text| format!("{}{} {text}", "    ".repeat(depth), event.path().name())).collect()

@@ -1,4 +1,4 @@
-//! The HTTP API of ADK over two apps that need no network themselves: `cargo run --example server`.
+//! A server with ADK's HTTP API and two apps, which need no network: `cargo run --example server`.
 //!
 //! ```console
 //! $ cargo run --example server -- --port 8000 --sessions sqlite:server.db
@@ -8,9 +8,9 @@
 //!     "sessionId": "s1", "newMessage": {"parts": [{"text": "weather?"}]}, "streaming": true}'
 //! ```
 //!
-//! [`demo`] is a chat with tools and a scripted model, [`wf`] a workflow that asks a question. Ctrl-C shuts the server
-//! down in order: active runs have ten seconds to finish, and then connections a few seconds more. The log goes to
-//! stderr.
+//! The app [`demo`] is a chat with tools and a scripted model; the app [`wf`] is a workflow that asks a question.
+//! Ctrl-C shuts the server down: active runs have ten seconds to finish, and connections a few seconds more. The log
+//! goes to stderr.
 
 mod args;
 mod demo;

@@ -1,9 +1,9 @@
-//! Formats values as Python prints them, so that the app answers exactly like the recorded google-adk app.
+//! Formats values as Python prints them, so that the app gives exactly the same answers as the recorded google-adk app.
 
 use pleach::Map;
 use serde_json::Value;
 
-/// Returns the entries of an object as a list of pairs.
+/// Returns the entries of an object as Python prints a list of pairs.
 pub(crate) fn items(object: &Map) -> String {
     let pairs: Vec<String> = object.iter().map(|(key, value)| format!("({}, {})", text(key), repr(value))).collect();
     format!("[{}]", pairs.join(", "))

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::python;
 
-/// The tool calls of the script, by a word in the message.
+/// The tool calls of the script. A word in the message selects the call.
 const CALLS: &[(&str, &str, &str, &str)] = &[
     ("weather", "get_weather", "city", "Paris"),
     ("delete", "delete_file", "path", "a.txt"),
@@ -35,7 +35,7 @@ impl Model for Scripted {
     }
 }
 
-/// Returns a text as two fragments.
+/// Returns a text in two fragments.
 fn halves(text: &str) -> [LlmResponse; 2] {
     let middle = text.char_indices().nth(text.chars().count() / 2).map_or(0, |(place, _)| place);
     let (first, second) = text.split_at(middle);

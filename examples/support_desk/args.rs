@@ -72,7 +72,8 @@ impl Args {
     /// Returns the command line that runs this program on the same database with these arguments.
     pub(crate) fn command(&self, arguments: &str) -> String {
         let own = std::env::args_os().next().unwrap_or_default();
-        // Cargo sets this variable for programs that it runs; the person at the terminal typed a cargo command.
+        // Cargo sets this variable for programs that it runs. If it is set, the person at the terminal has typed a
+        // cargo command.
         let program = match std::env::var_os("CARGO_MANIFEST_DIR") {
             Some(_) => "cargo run --example support_desk --".to_owned(),
             None => quoted(Path::new(&own)),

@@ -1,4 +1,4 @@
-//! The desk: the sessions of the tickets. Each ticket is a session, so a ticket's history shows its status.
+//! The desk, which has a session for each ticket. The history of a session shows the status of its ticket.
 
 use std::path::Path;
 use std::time::Duration;
@@ -18,7 +18,7 @@ use crate::tickets::Ticket;
 
 const APP: &str = "support_desk";
 
-/// How long to wait for another process that holds the database before reporting it.
+/// How long to wait for another process that has locked the database, before this is reported.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Runs the workflow and keeps its sessions.
@@ -32,9 +32,9 @@ pub(crate) struct Desk {
 pub(crate) enum Standing {
     /// Nothing is stored.
     New,
-    /// The process that worked on the ticket is gone.
+    /// The process that worked on the ticket has died.
     CutOff(InvocationId),
-    /// There is nothing left to do, or only a person can continue.
+    /// The ticket is done, or waits for a person.
     Ended(Outcome),
 }
 
@@ -45,7 +45,7 @@ pub(crate) enum Outcome {
     Waiting(Case),
 }
 
-/// An open question and its session.
+/// An open question of a ticket, and its session.
 #[derive(Debug)]
 pub(crate) struct Case {
     pub(crate) session: SessionKey,
@@ -59,7 +59,7 @@ impl From<InboxItem> for Case {
 }
 
 impl Case {
-    /// Returns the customer's text. The question carries it for the person who answers.
+    /// Returns the customer's text, which is part of the question, for the person who answers.
     pub(crate) fn ticket_text(&self) -> &str {
         self.question.payload.as_ref().and_then(|payload| payload.as_str()).unwrap_or_default()
     }
@@ -108,7 +108,7 @@ impl Desk {
         follow(run, &key_of(ticket), screen).await
     }
 
-    /// Continues a ticket where a process stopped; finished nodes do not run again.
+    /// Continues a ticket where a process has stopped. Completed nodes do not run again.
     pub(crate) async fn resume(
         &self,
         ticket: &Ticket,
@@ -175,14 +175,14 @@ async fn follow(mut run: Run, session: &SessionKey, screen: &mut Screen) -> Resu
     match run.output::<Reply>().await {
         Ok(reply) => Ok(Outcome::Closed(reply)),
         Err(RunError::Waiting(mut questions)) if !questions.is_empty() => {
-            // The workflow asks one thing at a time.
+            // The workflow asks one question at a time.
             Ok(Outcome::Waiting(Case { session: session.clone(), question: Box::new(questions.remove(0)) }))
         }
         Err(error) => Err(fault(error)),
     }
 }
 
-/// Returns the status of a session's ticket, judged only by its history.
+/// Returns the status of a session's ticket. Only the history of the session determines it.
 pub(crate) fn standing(session: &Session) -> Result<Standing, Fault> {
     if let Some(reply) = session.state.get(REPLY.name()) {
         let reply = serde_json::from_value(reply.clone());

@@ -8,7 +8,7 @@ use pleach::{BuildError, RunError, SessionError, SessionKey};
 
 use crate::desk::is_elsewhere;
 
-/// Why the program stops early. Everything stored before stays stored.
+/// Why the program stops early. Everything that was stored before remains.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
     #[error("{0}; `--help` shows the options")]
@@ -76,7 +76,7 @@ impl Fault {
     }
 }
 
-/// Returns the text of a failed run, with the node that failed, if one did. The session continues there next time.
+/// Returns the text for a failed run. If a node failed, the text names it: the session continues there next time.
 fn text_of(error: &RunError) -> String {
     match error {
         RunError::Node { error, path } => format!("{path} failed with {}: {}", error.class(), error.message()),

@@ -1,4 +1,4 @@
-//! The workflow: what happens to a ticket, node by node.
+//! The workflow of a ticket.
 //!
 //! ```text
 //! START ─ classify ┬ refund, delivery: order, customer ─ facts ─ decide ┬ pay: pay ───────────┬ close
@@ -16,11 +16,11 @@ use serde::{Deserialize, Serialize};
 use crate::shop::{Customer, Order, Shop};
 use crate::tickets::Ticket;
 
-/// Up to this amount, a regular customer's first refund is paid without asking.
+/// The largest amount, in cents, of a regular customer's first refund that is paid without asking.
 const SMALL: u32 = 2000;
 
-// The state of the desk. A key's prefix sets its scope: `user:` is for all sessions of the user, `app:` for all
-// sessions, and no prefix is for this session, that is, this ticket.
+// The state keys of the desk. The prefix of a key sets its scope: keys with `user:` are shared by all sessions of the
+// user, keys with `app:` by all sessions, and keys without a prefix belong to this session, that is, to this ticket.
 const TICKET: Key<Ticket> = Key::new("ticket");
 const KIND: Key<Kind> = Key::new("kind");
 const DRAFT: Key<Reply> = Key::new("draft");
@@ -28,7 +28,7 @@ const USER_TICKETS: Key<u32> = Key::new("user:tickets");
 const USER_REFUNDS: Key<u32> = Key::new("user:refunds");
 const APP_CLOSED: Key<u32> = Key::new("app:closed");
 const APP_REFUNDED: Key<u32> = Key::new("app:refunded_cents");
-/// The reply, stored with the last event of a ticket, which is then done.
+/// The state key of the reply. The reply is stored with the last event of a ticket.
 pub(crate) const REPLY: Key<Reply> = Key::new("reply");
 
 /// The subject of a ticket.
@@ -41,7 +41,7 @@ enum Kind {
     Other,
 }
 
-/// The reply to the customer, and what is paid.
+/// The reply to the customer, and the amount that is paid.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Reply {
     pub(crate) text: String,
@@ -54,7 +54,7 @@ pub(crate) struct Approval {
     pub(crate) yes: bool,
 }
 
-/// The result of looking up an order. Not an `Option`: a node whose result is null has no output.
+/// The result of looking up an order. It is not an `Option`, because a node whose result is null has no output.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 enum Lookup {
@@ -62,14 +62,14 @@ enum Lookup {
     Unknown,
 }
 
-/// The results of both lookups; the fields are named as the joined nodes.
+/// The results of both lookups. The fields have the names of the joined nodes.
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
 struct Facts {
     order: Lookup,
     customer: Customer,
 }
 
-/// State that `decide` and `approve` read; the fields are named as the keys.
+/// The state that `decide` and `approve` read. The fields have the names of the state keys.
 #[derive(Deserialize)]
 struct Known {
     ticket: Ticket,
@@ -78,13 +78,13 @@ struct Known {
     refunds: Option<u32>,
 }
 
-/// State that `settle` reads.
+/// The state that `settle` reads.
 #[derive(Deserialize)]
 struct Drafted {
     draft: Reply,
 }
 
-/// Puts the nodes together. An edge between types that do not fit does not compile.
+/// Builds the workflow from its nodes. An edge between types that do not fit does not compile.
 pub(crate) fn flow() -> Result<Workflow<Ticket, Reply>, BuildError> {
     let mut wf = Workflow::builder("desk").input::<Ticket>();
     let classify = wf.node("classify", classify);
@@ -121,7 +121,7 @@ async fn classify(ctx: Context, Input(ticket): Input<Ticket>) -> Result<Output<T
     Ok(Output::of(ticket).route(kind))
 }
 
-// The two lookups run at the same time. Their messages are shown while they work, and stored.
+// The two lookups run at the same time. Their messages are stored, and are shown while they work.
 
 async fn order(ctx: Context, Input(ticket): Input<Ticket>, shop: Shared<Shop>) -> Result<Lookup> {
     let Some(number) = ticket.order else { return Ok(Lookup::Unknown) };
@@ -150,7 +150,8 @@ async fn decide(ctx: Context, Input(facts): Input<Facts>, FromState(known): From
     Ok(Output::of(draft).route(if harmless { "pay" } else { "ask" }))
 }
 
-/// The question is the result: the run ends here, and the answer is this node's output when the run resumes.
+/// Asks a person. The result of this node is a question, so the run pauses here. When the run resumes, the answer is
+/// this node's output.
 async fn approve(Input(draft): Input<Reply>, FromState(known): FromState<Known>) -> RequestInput<Approval> {
     let Known { ticket, refunds, .. } = known;
     let before = match refunds.unwrap_or_default() {
@@ -185,8 +186,8 @@ async fn forward() -> Reply {
     Reply { text: "A colleague will write to you today.".to_owned(), cents: 0 }
 }
 
-/// All routes end here. Output and state are in one event, so a ticket is closed and counted in one commit. Other
-/// tickets may be closed at the same time, so the counters are incremented in the store.
+/// Closes a ticket; all routes end here. The output and the state changes are in one event, so closing and counting a
+/// ticket are one commit. Other tickets may be closed at the same time, so the counters are incremented in the store.
 async fn close(ctx: Context, Input(reply): Input<Reply>) -> Result<Reply> {
     USER_TICKETS.add(&ctx, 1)?;
     APP_CLOSED.add(&ctx, 1)?;
@@ -203,7 +204,8 @@ fn money(cents: u32) -> String {
 }
 
 impl Kind {
-    /// Looks for words. A model would do this better, and the rest of the workflow would not change.
+    /// Classifies a ticket by words in its text. A model would do this better, and the rest of the workflow would not
+    /// change.
     fn of(ticket: &Ticket) -> Self {
         let text = ticket.text.to_lowercase();
         let has = |words: &[&str]| words.iter().any(|word| text.contains(word));
@@ -219,7 +221,7 @@ impl Kind {
     }
 }
 
-/// The kind is the route that a ticket takes.
+/// The kind of a ticket is also its route.
 impl From<Kind> for Route {
     fn from(kind: Kind) -> Self {
         Self::from(match kind {

@@ -1,10 +1,10 @@
 //! A support desk: `cargo run --example support_desk`.
 //!
-//! It classifies tickets, looks things up, pays small refunds and asks a person about the others. Every step is an
-//! event in an SQLite file, so the program may be stopped at any point, even with `kill -9`, and continues where it
-//! stopped.
+//! The desk classifies tickets, looks up orders and customers, pays small refunds, and asks a person about the others.
+//! Every step is an event in an SQLite file. So the program may be stopped at any point, even with `kill -9`, and
+//! continues where it stopped.
 //!
-//! Read [`flow`] first: it is the workflow. The rest is the program around it.
+//! Read [`flow`] first: it has the workflow. The other modules are the program around it.
 
 mod args;
 mod desk;
@@ -54,7 +54,7 @@ async fn run() -> Result<(), Fault> {
     }
 }
 
-/// Works on all tickets, and then asks the open questions.
+/// Works on all tickets, and then asks all open questions.
 async fn work(args: &Args, source: &Source, screen: &mut Screen) -> Result<(), Fault> {
     // All tickets are checked before the first one is stored.
     let tickets = tickets::read(source)?;

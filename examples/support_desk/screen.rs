@@ -15,7 +15,7 @@ use crate::tickets::Ticket;
 pub(crate) struct Screen {
     /// The progress bar. It is hidden until there is something to count, and if standard output is not a terminal.
     bar: ProgressBar,
-    /// Whether steps are written as lines; on a terminal the bar shows the steps.
+    /// Whether steps are written as lines. On a terminal they are not, because the bar shows them.
     lines: bool,
 }
 
@@ -49,8 +49,8 @@ impl Screen {
         self.bar = ProgressBar::hidden();
     }
 
-    /// Shows the current ticket. It uses `{:?}`, because a ticket may contain anything, even characters that move the
-    /// cursor.
+    /// Shows the current ticket. Its text is written with `{:?}`, because it may contain any characters, even those
+    /// that move the cursor.
     pub(crate) fn ticket(&self, ticket: &Ticket) -> Result<(), Fault> {
         self.bar.set_message(ticket.id.clone());
         self.line(&format!("{}  {}: {:?}", ticket.id, ticket.user, ticket.text))
@@ -82,7 +82,7 @@ impl Screen {
             write!(io::stdout(), "    {} [y/n] ", case.question.message)?;
             io::stdout().flush()?;
             let mut word = String::new();
-            // Nothing else runs in this program now, so the thread may block here.
+            // Nothing else is running in this program, so the thread may block here.
             if io::stdin().lock().read_line(&mut word)? == 0 {
                 self.line("")?;
                 return Ok(None);

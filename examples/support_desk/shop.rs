@@ -1,10 +1,9 @@
-//! The shop's records, which a real desk would request from other systems. They are read-only, and the same on every
-//! run.
+//! The shop's records. A real desk would request them from other systems. They are read-only and never change.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Something that was bought.
+/// An order of one item.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Order {
     pub(crate) number: u32,
@@ -14,7 +13,7 @@ pub(crate) struct Order {
     pub(crate) delivery: String,
 }
 
-/// Someone who buys.
+/// A customer of the shop.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub(crate) struct Customer {
     pub(crate) name: String,

@@ -1,4 +1,5 @@
-//! Reads tickets: one JSON object per line. A fault names the file, line and field, and then no ticket is returned.
+//! Reads tickets: one JSON object per line. If a ticket is faulty, the error names the file, line and field, and no
+//! ticket is returned.
 
 use std::collections::HashMap;
 use std::io::Read as _;
@@ -20,7 +21,7 @@ pub(crate) struct Ticket {
     pub(crate) id: String,
     pub(crate) user: String,
     pub(crate) text: String,
-    /// The number of the order it is about, if it is about one.
+    /// The number of the order that the ticket is about, if any.
     pub(crate) order: Option<u32>,
 }
 
@@ -50,7 +51,7 @@ fn parse(name: &str, bytes: &[u8]) -> Result<Vec<Ticket>, Fault> {
         }
         let bad = |reason| Fault::Ticket { name: name.to_owned(), line, reason };
         let ticket = ticket(text).map_err(bad)?;
-        // A session is named by user and ticket: two tickets with the same id would share a conversation.
+        // A session is identified by user and ticket, so two tickets with the same id would share a conversation.
         if let Some(first) = lines.insert(ticket.id.clone(), line) {
             return Err(bad(format!("field `id`: {} is already in line {first}", ticket.id)));
         }
@@ -92,7 +93,7 @@ fn text(fields: &mut Map<String, Value>, field: &str) -> Result<String, String> 
     if text.trim().is_empty() {
         return Err(format!("field `{field}` is empty"));
     }
-    // No session service stores it, and half of the tickets would be done before one is refused.
+    // No session service stores this character, so the ticket would be refused when other tickets are already done.
     if text.contains('\0') {
         return Err(format!("field `{field}` has a NUL character"));
     }

@@ -1,4 +1,4 @@
-//! The stored events of sessions, as trees of node runs.
+//! Draws the stored events of sessions as trees of node runs.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use pleach::{Event, NodePath, Session};
 
 use crate::desk::{Outcome, Standing, standing};
 
-/// Draws every session: one branch per node run, with the facts of its events below it, in order.
+/// Draws every session as a tree. Each node run is a branch, with the contents of its events below it, in order.
 pub(crate) fn of(sessions: &[Session]) -> String {
     let mut out = String::new();
     for session in sessions {
         let _ = writeln!(out, "{}  {}: {}", session.id(), session.user_id(), heading(session));
-        // A person's messages belong to no run. Answers are shown below their questions.
+        // A person's messages do not belong to a run. Answers are shown below their questions.
         for event in session.events.iter().filter(|event| event.path().is_root() && !event.text().is_empty()) {
             let _ = writeln!(out, "   {} says {:?}", event.author(), event.text());
         }
@@ -34,7 +34,7 @@ fn heading(session: &Session) -> String {
     }
 }
 
-/// Returns every run that has written something, and the runs around it, in the order of their first events.
+/// Returns all runs that have written events, and the runs around them, in the order of their first events.
 fn runs(events: &[Arc<Event>]) -> Vec<NodePath> {
     let mut runs = Vec::new();
     for event in events {
@@ -102,8 +102,8 @@ fn segment(run: &NodePath) -> &str {
     run.segments().next_back().unwrap_or_default()
 }
 
-/// Returns who wrote the events, and how often the run ended: with a result, a question or a failure. A workflow's
-/// result is written by its last node, so the workflow itself may have written nothing.
+/// Returns who wrote the events of a run, and how often the run ended with a result, a question or a failure. The
+/// result of a workflow is written by its last node, so the workflow itself may have written nothing.
 fn ran(own: &[&Event]) -> String {
     let Some(first) = own.first() else { return String::new() };
     let ends = |event: &&&Event| event.output().is_some() || event.is_interrupt() || event.error_code().is_some();

@@ -1,8 +1,8 @@
 //! One trace across pause and resume, and metrics: `cargo run --example traced -- ask`, then `cargo run --example traced -- answer yes`.
 //!
-//! The first process runs a workflow up to a question and ends. The second one answers it, and its spans belong to the
-//! trace of the first. Both print what they export. A real program omits the two exporters; spans and metrics then go
-//! to the collector that `OTEL_EXPORTER_OTLP_ENDPOINT` names.
+//! The first process runs a workflow up to a question, and ends. The second process answers the question, and its spans
+//! belong to the trace of the first. Both print what they export. A real program sets no exporters: its spans and
+//! metrics go to the collector that `OTEL_EXPORTER_OTLP_ENDPOINT` names.
 
 mod printer;
 

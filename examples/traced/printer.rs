@@ -41,7 +41,7 @@ impl PushMetricExporter for Printer {
     }
 }
 
-/// Returns the ids of the trace, the span and its parent, and the work that it covered.
+/// Returns a line with the ids of the trace, the span and its parent, and the name of the work that the span covers.
 fn span_line(span: &SpanData) -> String {
     let (own, parent) = (&span.span_context, span.parent_span_id);
     let outcome = span.attributes.iter().find(|attribute| attribute.key.as_str() == "pleach.outcome");
@@ -50,7 +50,7 @@ fn span_line(span: &SpanData) -> String {
     format!("{} {} {parent} {}{outcome}{links}", own.trace_id(), own.span_id(), span.name)
 }
 
-/// Returns the number of values for each point of a histogram, and the value of each point of another metric.
+/// Returns a line for each point of a metric: for a histogram the number of values, for other metrics the value.
 fn points(data: &AggregatedMetrics) -> Vec<String> {
     match data {
         AggregatedMetrics::F64(MetricData::Histogram(histogram)) => {

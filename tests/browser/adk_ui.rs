@@ -33,7 +33,7 @@ fn server(ui: PathBuf) -> (Server, DefaultGuard) {
     (server, recorded)
 }
 
-/// Opens an app and answers the UI's question whether it may send telemetry.
+/// Opens an app, and answers the UI's question about telemetry.
 async fn open(page: &Page, app: &str) {
     page.open(&format!("/dev-ui/?app={app}")).await;
     page.click(BUTTON, "No Thanks").await;

@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::driver::Driver;
 use crate::page::Page;
 
-/// The limit for starting. It is not a measurement: a browser that hangs must not hang the run.
+/// The time limit for starting. It is large, and only ends the test if a browser hangs.
 const START: Duration = Duration::from_secs(120);
 
 /// The paths of the browser, its driver and the files of google-adk's UI.
@@ -71,7 +71,7 @@ impl Tools {
     async fn open(&self, driver: &Driver, profile: &Path) -> Client {
         let arguments = [
             "--headless=new",
-            // Containers have neither the rights for the browser's sandbox nor much shared memory.
+            // Containers lack the rights for the browser's sandbox, and have little shared memory.
             "--no-sandbox",
             "--disable-dev-shm-usage",
             "--disable-gpu",

@@ -1,4 +1,4 @@
-//! The inspector: its live view of a session, and answering questions in it.
+//! Tests of the inspector: the live view of a session, and answers to questions.
 
 use std::sync::Arc;
 
@@ -75,7 +75,7 @@ async fn a_workflow_is_followed_live_and_its_question_answered_by_a_form() {
         .await;
 }
 
-/// Checks that the tree shows which runs the answer has executed and which were read from the log.
+/// Checks that the tree shows which runs were executed after the answer, and which were read from the log.
 async fn runs(page: &Page) {
     page.click(TAB, "Runs").await;
     page.shows(".tree", "finish").await;

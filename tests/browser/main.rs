@@ -1,4 +1,5 @@
-//! The pages of the development server in a real Chromium, including google-adk's UI, with the files of its wheel, against pleach's server.
+//! Tests of the development server's pages in a real Chromium. They include google-adk's UI, whose files come from its
+//! wheel, with pleach's server.
 //!
 //! `cargo xtask test-all --only browser` finds the browser, its driver and the files and passes them in environment variables. If one of
 //! them is missing, the tests print SKIPPED and pass.

@@ -7,10 +7,10 @@ use fantoccini::key::Key;
 use fantoccini::{Client, Locator};
 use serde_json::Value;
 
-/// The limit for something to appear. It is not a measurement: a loaded machine is slow.
+/// The time limit for something to appear. It is large, because a loaded machine is slow.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The interval between two looks at the page.
+/// The interval between two checks of the page.
 const LOOK: Duration = Duration::from_millis(50);
 
 /// A page in the browser.

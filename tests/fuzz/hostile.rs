@@ -135,7 +135,7 @@ async fn store_events(service: &dyn SessionService, steps: usize) {
             // The event gets a new id. Otherwise most events would be refused because an earlier event has the same id.
             event.set_id(format!("e{step}"));
         }
-        // Every event that can be read can also be shown and searched for questions.
+        // If an event can be read, it can also be shown and searched for questions.
         let _ = (
             format!("{event:?}"),
             event.questions(),
@@ -162,7 +162,7 @@ async fn store_events(service: &dyn SessionService, steps: usize) {
         }
     }
     assert!(steps < 200 || (stored > 0 && refused > 0), "{stored} stored, {refused} refused");
-    // The inbox can be listed, whatever is stored.
+    // The inbox can be listed, even after such events.
     service.list_questions(pleach::ListQuestions::new("t")).await.unwrap();
 }
 
@@ -270,7 +270,7 @@ async fn hostile_artifact_names_stay_below_their_root() {
             saved += 1;
             let loaded = service.load_artifact(&key, None).await.unwrap().unwrap();
             assert_eq!(loaded.text.as_deref(), Some(content.as_str()), "{key:?}");
-            // A name of the user does not use the session of its scope, so the session id is not checked.
+            // Names with `user:` do not use the session of their scope, so the session id is not checked.
             let listed = if key.filename.starts_with("user:") { user_scope } else { scope };
             assert!(!service.list_artifact_keys(&listed).await.unwrap().is_empty(), "{key:?}");
         }

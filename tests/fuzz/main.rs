@@ -1,4 +1,5 @@
-//! Random state operations compared with a simple model, mutated input of every kind, and clients that race each other.
+//! Fuzz tests: random state operations that are compared with a simple model, mutated input of every kind, and clients
+//! that race each other.
 //!
 //! Each test is short and deterministic. `PLEACH_FUZZ_STEPS` sets its number of steps and `PLEACH_FUZZ_SEED` its seed.
 

@@ -59,7 +59,8 @@ fn add(left: &Number, right: &Number) -> Option<Number> {
     }
 }
 
-/// A number as its exact whole part and the rest. Numbers beyond 128 bits differ by more than the rounding of a float.
+/// A number as its exact whole part and the rest. Numbers beyond 128 bits need no exact comparison, because they differ
+/// by more than the rounding of a float.
 fn exact(number: &Number) -> (i128, f64) {
     match (integer(number), number.as_f64()) {
         (Some(integer), _) => (integer, 0.0),
@@ -85,7 +86,7 @@ fn keep(stored: Value, number: &Number, wins: fn((i128, f64), (i128, f64)) -> bo
     Some(if wins { number.clone().into() } else { stored })
 }
 
-/// A number as it is read after it was written with all its digits.
+/// A value whose floats are read again after they were written without an exponent.
 pub(crate) fn without_exponent(value: &Value) -> Value {
     match value.as_f64() {
         Some(float) if value.is_f64() && float.abs() >= 1e16 => serde_json::from_str(&float.to_string()).unwrap(),

@@ -1,4 +1,5 @@
-//! Random state operations in every scope, of several sessions and users, on every backend, compared with the model.
+//! Makes random state operations in every scope, of several sessions and users, on every backend, and compares the
+//! results with the model.
 
 use std::sync::Arc;
 
@@ -114,7 +115,7 @@ fn changes(dice: &mut Dice) -> Vec<(String, StateOp)> {
     for _ in 0..=dice.below(3) {
         let key = (*dice.one_of(&keys)).to_owned();
         let op = operation(dice, &key);
-        // The sum of two numbers of one event may be in range although the first step is not.
+        // Two numbers of one event may have a sum in range, although the first addition alone is not.
         let is_second_sum = matches!(op, StateOp::Add(_)) && changes.iter().any(|(known, _)| *known == key);
         if !is_second_sum {
             changes.push((key, op));

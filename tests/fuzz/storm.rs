@@ -1,7 +1,7 @@
 //! Clients of several Runners that share a store. They run, answer, resume, abort, drop, detach and drain the same invocations at once.
 //!
-//! Whichever client wins, the log must look like one execution: each node completes once, each operation on state applies once, and
-//! the outcome follows from the recorded answer.
+//! The log must look like one execution, even though the clients race: each node completes once, each state operation
+//! applies once, and the outcome follows from the recorded answer.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,8 +27,8 @@ const CLIENTS: usize = 6;
 /// The limit for a run. A run that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A workflow that counts in a state that all sessions share, starts a background child that counts as well, asks, and doubles the
-/// answer in a dynamic child.
+/// A workflow that counts in shared state, and starts a background child that counts as well. Then it asks, and doubles
+/// the answer in a dynamic child.
 fn workflow() -> Workflow<Dynamic, i64> {
     let mut wf = Workflow::builder("wf");
     let begin = FunctionNode::new("begin", async |ctx: Context| {
@@ -129,7 +129,8 @@ async fn client(runners: Vec<Runner>, mut dice: Dice, steps: usize) {
         let runner = dice.one_of(&runners);
         let session = dice.below(SESSIONS);
         let id = invocation(session, step / STEPS_OF_INVOCATION + dice.below(2));
-        // One of two values: the first stored answer wins, or a later one until the first has been used.
+        // The answer is one of two values. The first stored answer wins, unless a later one replaces it before it is
+        // used.
         let value = dice.below(2) as i64;
         let options = AnswerOptions::new().queue(dice.below(3) == 0).only_if_open(dice.below(4) == 0);
         let signal = AbortSignal::new();

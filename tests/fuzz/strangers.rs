@@ -1,5 +1,5 @@
-//! One session with odd values among healthy sessions, as google-adk and other writers of its tables leave them. Everything works for the
-//! healthy sessions, and the odd values keep their bytes.
+//! One session among healthy sessions has odd values, as google-adk and other writers of its tables may leave them.
+//! Everything works for the healthy sessions, and the odd values keep their bytes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ impl Place {
     }
 }
 
-/// A JSON text that Python's `json` writes and that other readers find odd, or an ordinary number.
+/// JSON text that Python's `json` writes but that is odd for other readers, or an ordinary number.
 fn odd_value(dice: &mut Dice) -> String {
     let deep = 130 + dice.below(600);
     match dice.below(12) {
@@ -232,7 +232,7 @@ async fn check(scheme: &'static str, seed: u64) {
             event.unwrap();
         }
     }
-    // The service has seen the sessions before, or not.
+    // The service may have loaded the sessions before.
     if dice.below(2) == 0 {
         questions(&*sessions).await;
     }

@@ -1,4 +1,4 @@
-//! google-adk itself, in a Python process that answers requests about one database.
+//! [`Adk`]: a Python process with google-adk that answers requests about one database.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Write as _};

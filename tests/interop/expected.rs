@@ -1,5 +1,5 @@
-//! The recorded values that google-adk reads from the databases of the scenario. They are compared by value, without the order
-//! of keys.
+//! Compares databases of the scenario with the recorded values that google-adk reads from them. The order of keys does
+//! not matter.
 // S130
 
 use serde_json::{Map, Value};
@@ -17,7 +17,7 @@ fn entries(name: &str) -> Vec<Value> {
     expected()["same_in_all_files"][name].as_array().unwrap().clone()
 }
 
-/// Panics with the first place at which two values differ, because whole sessions are too large to read.
+/// Panics if two values differ. The text names only the first difference, because whole sessions are too large to read.
 #[track_caller]
 pub(crate) fn same(found: &Value, wanted: &Value, what: &str) {
     if let Some(difference) = difference(found, wanted) {
@@ -44,7 +44,8 @@ pub(crate) fn compare_dump(dump: &Value) {
     assert_eq!(dump.as_object().unwrap().len(), DUMPED.len());
     for name in DUMPED {
         let mut wanted = entries(name);
-        // The recording asked for a deleted session by name, but nothing in the database shows that it existed.
+        // The recording also has a deleted session, which was requested by name. The database does not show that it
+        // existed.
         wanted.retain(|entry| entry.get("session").is_none_or(|session| !session.is_null()));
         same(&dump[name], &wanted.into(), name);
     }

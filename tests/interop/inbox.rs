@@ -1,4 +1,4 @@
-//! The inbox in a database that google-adk uses as well: its appends are noticed, and it is not disturbed.
+//! The inbox in a database that google-adk uses as well: pleach notices google-adk's appends, and does not disturb it.
 
 use pleach::{CreateSession, ListQuestions, SessionService, connect};
 use serde_json::{Value, json};

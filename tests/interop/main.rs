@@ -1,5 +1,5 @@
-//! The program `interop`, and through it every layout of database, compared with google-adk, and the databases that releases of pleach
-//! have written.
+//! Compares every database layout with google-adk, through the program `interop`. Also reads the databases that earlier
+//! releases of pleach have written.
 //!
 //! `expected.json` has the recorded values that google-adk 2.13.0 reads from a database. Cases that also need google-adk itself
 //! use the Python that `PLEACH_TEST_ADK_PYTHON` names. Without it they print SKIPPED and pass.

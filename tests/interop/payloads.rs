@@ -1,4 +1,5 @@
-//! Events with references in a database that google-adk uses as well: it reads the references and disturbs nothing.
+//! Events with references in a database that google-adk uses as well: google-adk reads the references in place of the
+//! values, and leaves them intact.
 
 use std::sync::Arc;
 

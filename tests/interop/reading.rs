@@ -1,4 +1,4 @@
-//! Cases in which one side has written everything and the other reads it.
+//! Cases in which one side has written everything, and the other side reads it.
 
 use crate::adk::{Adk, Service};
 use crate::database::{Database, Layout};
@@ -26,7 +26,8 @@ pub(crate) async fn s131_b_loaded_database_is_read_by_google_adk(layout: Layout)
     };
     compare_filtered(&mut adk, recorded);
     if let Layout::Lite = layout {
-        // google-adk's other service reads this layout as well, but not with a filter by time, because it compares numbers with texts.
+        // google-adk's other service reads this layout as well. It cannot filter by time there, because it would
+        // compare numbers with strings.
         let (_, file) = database.adk();
         compare_adk(&mut Adk::open_as(Service::Database, &file).unwrap());
     }

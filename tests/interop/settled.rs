@@ -1,5 +1,5 @@
-//! Notes of settled sessions and the indexes of pages, in a database that google-adk uses as well: sessions that it changes are listed
-//! again.
+//! Notes of settled sessions, and the indexes for pages, in a database that google-adk uses as well: if google-adk
+//! changes a session, the session is listed again.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Random trees of agents: pleach behaves like google-adk in each.
+//! Checks that pleach behaves like google-adk in random trees of agents.
 
 use pleach_tests::trees::{DIFFERENT, RECORDED, Reference, block, played, recorded, scenario};
 

@@ -14,7 +14,8 @@ fn request(operation: &str) -> Value {
     json!({"do": operation, "app": "waits", "user": "ana", "id": "s1"})
 }
 
-/// A handler that charges, waits for the first of an answer, a day and a signal, and then for a signal that has come early.
+/// A handler that charges, and waits for the first of three: an answer, a day or a signal. Then it waits for a signal
+/// that has come early.
 async fn order(ctx: Context) -> Result<Value> {
     let charged: u32 = ctx.step("charge", async || Ok(7)).await?;
     let day = Duration::from_secs(86_400);
@@ -30,7 +31,7 @@ async fn play(mut run: Run) {
     }
 }
 
-/// The sessions that google-adk reads, appends to and deletes contain waits of every kind.
+/// google-adk reads, appends to and deletes sessions that contain waits of every kind.
 pub(crate) async fn google_adk_reads_waits_appends_and_deletes(layout: Layout) {
     let Some(database) = Database::loaded(layout).await else { return };
     let Some(mut adk) = Adk::open(&database) else { return };

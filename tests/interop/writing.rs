@@ -1,4 +1,4 @@
-//! Cases in which both sides write to the same sessions, or several of pleach's programs write at once.
+//! Cases in which pleach and google-adk write to the same sessions, or several of pleach's programs write at once.
 
 use std::collections::BTreeSet;
 use std::process::Output;
@@ -127,7 +127,7 @@ pub(crate) async fn s131_d_we_find_our_session_stale(layout: Layout) {
     same(&adk.ask(&request("get")), &pleach::to_camel(&session).unwrap(), "");
 }
 
-/// Appends with several programs at once, each an event without id and time, and returns their outputs.
+/// Starts several programs at once, each of which appends an event without id and time. Returns their outputs.
 fn all_at_once(database: &Database, options: &[&str]) -> Vec<Output> {
     let url = database.url();
     let mut args = vec!["append", &url, KEY[0], KEY[1], KEY[2], "-"];

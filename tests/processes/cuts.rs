@@ -1,5 +1,5 @@
-//! Forks, rewinds, work on the thread pool and queued messages of processes that are killed in the middle, and the deadlines that they
-//! leave.
+//! Tests of processes that are killed in the middle of a fork, a rewind, work on the thread pool, queued messages or a
+//! retry pause, and of the deadlines that killed processes leave.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +28,7 @@ fn worker(database: &Database, job: &[&str]) -> Talker {
     Talker::start(env!("CARGO_BIN_EXE_cut-worker"), [url.as_str()].into_iter().chain(job.iter().copied()))
 }
 
-/// Passes a random time by counting.
+/// Waits for a random time by counting.
 fn dawdle(dice: &mut Dice, most: usize) {
     (0..dice.below(most)).for_each(|_| std::thread::yield_now());
 }
@@ -49,7 +49,8 @@ fn outputs(events: &[Arc<Event>], path: &str) -> Vec<Value> {
     own.filter_map(|event| event.output().cloned()).collect()
 }
 
-/// A process that is killed in the middle of a fork has not changed the source, the partial copy rests, and a fork with a new id is whole.
+/// A process is killed in the middle of a fork. The source is unchanged, the partial copy rests, and a fork with a new
+/// id is whole.
 pub(crate) async fn a_fork_that_is_killed_leaves_the_source_and_rests(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let runner = process(&database.url(), talk().unwrap()).await.unwrap();
@@ -104,7 +105,7 @@ pub(crate) async fn a_fork_that_is_killed_leaves_the_source_and_rests(backend: B
     runner.close().await.unwrap();
 }
 
-/// A rewind is stored whole or not at all, and after each one the run continues from the effective events.
+/// A rewind is stored whole or not at all. After it, the run continues from the effective events.
 pub(crate) async fn a_rewind_that_is_killed_is_whole_or_absent(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let runner = process(&database.url(), chain().unwrap()).await.unwrap();
@@ -167,7 +168,8 @@ pub(crate) async fn work_on_the_pool_outlives_kills(backend: Backend) {
     runner.close().await.unwrap();
 }
 
-/// Queued messages that have begun are stored in order and whole. The other queued messages are lost with their process.
+/// If a queued message has begun, it is stored whole and in order. All other queued messages are lost with their
+/// process.
 pub(crate) async fn queued_messages_are_stored_in_order_or_lost_with_their_process(backend: Backend) {
     const LAST: usize = 60;
     let Some(database) = backend.database().await else { return };
@@ -225,7 +227,8 @@ pub(crate) async fn a_run_that_is_killed_between_two_attempts_is_resumed(backend
     runner.close().await.unwrap();
 }
 
-/// The question of a process that is killed is found by the search that runs every second, not by the listing of all questions.
+/// A process is killed after it has asked a question. The search that runs every second finds the question, not the
+/// listing of all questions.
 pub(crate) async fn a_deadline_of_a_killed_process_is_found_without_a_listing(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     // Only the listing at the start succeeds.

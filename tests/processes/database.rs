@@ -15,7 +15,8 @@ pub(crate) enum Backend {
     SqliteLite,
     SqliteV1,
     Postgres,
-    /// Postgres behind a pooler with four server sessions, each lent for one transaction.
+    /// Postgres through a pooler. The pooler has four connections to the server, and lends one of them for each
+    /// transaction.
     PooledPostgres,
 }
 

@@ -34,7 +34,7 @@ async fn output(runner: &Runner) -> Value {
     panic!("the session ended without an output")
 }
 
-/// A question is answered once at its deadline, whichever processes are running, and the work after it runs once.
+/// Several processes may be running at the deadline. The question is answered once, and the work after it runs once.
 pub(crate) async fn a_deadline_outlives_its_process_and_comes_once(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     pause(process(&database, order).await).await;

@@ -1,5 +1,5 @@
-//! Two invocations on one session in two processes: one continues, and the other one gets an error. Only whole events of the
-//! other one are stored, and it can be resumed. Each process is a Runner with connections of its own.
+//! Two invocations on one session in two processes. One continues, and the other one gets an error. Of the other
+//! invocation only whole events are stored, and it can be resumed. Each process is a Runner with its own connections.
 // R1115
 
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ fn steps() -> Workflow<Dynamic, i64> {
     wf.build_to(last).unwrap()
 }
 
-/// Gates that hold messages between the load of the session and the append, if the test wants it.
+/// Gates at which a test can stop messages, between the load of the session and the append.
 #[derive(Debug)]
 struct MessageGates {
     arrived: Semaphore,
@@ -115,7 +115,8 @@ pub(crate) async fn r1115_a_message_that_comes_second_is_not_stored(backend: Bac
     assert_eq!(loser.run("ana", "s1", "two").output::<i64>().await.unwrap(), STEPS);
 }
 
-/// The second message takes the session away from a run in the middle. The events of that run stay, and the run can be resumed.
+/// The second message takes the session away from a run that is in progress. The events of that run stay, and the run
+/// can be resumed.
 pub(crate) async fn r1115_r1025_a_run_that_loses_in_the_middle_can_be_resumed(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let (loser, sessions) = process(&database, &open()).await;
@@ -132,7 +133,8 @@ pub(crate) async fn r1115_r1025_a_run_that_loses_in_the_middle_can_be_resumed(ba
     assert_eq!(stored.state["user:last"], json!("lost"));
 }
 
-/// Many invocations run at once, again and again. The stored events of each are a whole beginning, and all events if it succeeded.
+/// Many invocations run at once, again and again. If an invocation succeeded, all its events are stored. Otherwise its
+/// first events are stored, without gaps.
 pub(crate) async fn r1115_each_of_many_simultaneous_runs_is_whole_or_gets_an_error(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let processes = join_all((0..4).map(|_| async { process(&database, &open()).await })).await;

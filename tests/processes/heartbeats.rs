@@ -1,4 +1,4 @@
-//! Heartbeats: the sessions on which other processes work, as far as the store shows.
+//! Heartbeats: the store shows on which sessions other processes work.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::database::{Backend, Database};
 
 const PERIOD: Duration = Duration::from_secs(20);
 
-/// A time longer than a period, because the events of one moment are microseconds apart.
+/// A time that is a little longer than a period, because events of the same moment are microseconds apart.
 const LONGER: Duration = Duration::from_secs(21);
 
 /// A process whose node `wait` waits until the test lets it continue.
@@ -64,7 +64,8 @@ fn work(mut run: Run) -> JoinHandle<Option<RunError>> {
     })
 }
 
-/// A working process sends heartbeats, a killed process is found, and a process that has lost its session ends its run.
+/// A process at work makes heartbeats, a killed process is noticed, and a process that has lost its session ends its
+/// run.
 pub(crate) async fn heartbeats_show_who_works(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let (clock, go) = (TestClock::new(), Arc::new(Notify::new()));

@@ -12,22 +12,22 @@ const KILLS: usize = 100;
 const KEYS: usize = 3;
 const SEED: u64 = 20_251_009;
 
-/// Passes a random time by counting, at most about as long as an append takes.
+/// Waits for a random time by counting, at most about as long as an append takes.
 fn dawdle(dice: &mut Dice) {
     for _ in 0..dice.below(4000) {
         std::thread::yield_now();
     }
 }
 
-/// One worker after the other is killed while it appends to one session or, in shared transactions, to several. Each worker
-/// continues where the worker before it was killed.
+/// One worker after the other is killed while it appends to one session, or to several sessions in shared transactions.
+/// Each worker continues where the previous one was killed.
 pub(crate) async fn s34_s66_6_killed_processes_lose_nothing_and_store_nothing_twice(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let mut dice = Dice::new(SEED);
     let mut reports = Vec::new();
     for kill in 0..KILLS {
         let job = Job {
-            // A few workers in a row share sessions, and every few workers new ones are created.
+            // Five workers in a row share sessions; then new sessions are created.
             prefix: format!("s{}-", kill / 5),
             sessions: [1, 4, 8][dice.below(3)],
             keys: KEYS,
@@ -53,8 +53,8 @@ pub(crate) async fn s34_s66_6_killed_processes_lose_nothing_and_store_nothing_tw
     eprintln!("{KILLS} kills, {answered} events acknowledged, {} more stored", events - answered);
 }
 
-/// Workers are killed at any moment after their start, including while they create the tables. The next workers find a
-/// database that they can work with.
+/// Workers are killed at any moment after their start, even while they create the tables. The next workers must be able
+/// to use the database.
 pub(crate) async fn s60_s62_a_database_survives_kills_of_those_who_make_it(backend: Backend) {
     let mut dice = Dice::new(SEED);
     for attempt in 0..10 {

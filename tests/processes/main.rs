@@ -1,7 +1,9 @@
-//! Several processes on one database: nothing is lost, nothing is stored twice, and no reader sees an incomplete write.
+//! Tests of several processes on one database: nothing is lost, nothing is stored twice, and no reader sees an
+//! incomplete write.
 //!
-//! The other processes run programs such as `session-worker`. Every rule runs on every durable backend, and none depends on the
-//! speed of a process. The tests of workers compare the stored events with the replies to the workers ([`stored`]).
+//! The other processes run programs such as `session-worker`. Every test runs on every durable backend, and does not
+//! depend on the speed of a process. Tests of workers compare the stored events with the replies that the workers got
+//! ([`stored`]).
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
@@ -33,7 +35,7 @@ use own_sessions::*;
 use redactions::*;
 use waits::*;
 
-/// Makes one named test for each rule and backend.
+/// Makes one named test for each function and backend.
 macro_rules! on_durable_backends {
     ($($name:ident = $backend:expr),* $(,)?) => {
         $(mod $name {

@@ -14,7 +14,8 @@ fn two(url: &str, job: &Job) -> [Job; 2] {
     ["w0", "w1"].map(|writer| Job { url: url.to_owned(), writer: writer.to_owned(), ..job.clone() })
 }
 
-/// A worker whose append is refused loads the session and tries again, until all events of both are stored.
+/// If the append of a worker is refused, the worker loads the session and tries again, until all events of both workers
+/// are stored.
 pub(crate) async fn s36_two_processes_write_one_session_by_loading_it_again(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let job = Job { appends: Some(APPENDS), keys: KEYS, on_stale: OnStale::Retry, ..Job::new("", "") };
@@ -23,7 +24,8 @@ pub(crate) async fn s36_two_processes_write_one_session_by_loading_it_again(back
     assert_eq!(stored.sessions[0].events.len(), 2 * APPENDS);
 }
 
-/// A worker whose append is refused drops the event. Its id and its keys must not be found.
+/// If the append of a worker is refused, the worker drops the event. The id and the keys of that event must not be
+/// found.
 pub(crate) async fn s36_nothing_of_a_stale_append_is_stored(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let job = Job { appends: Some(APPENDS), keys: KEYS, on_stale: OnStale::Skip, ..Job::new("", "") };
@@ -33,7 +35,7 @@ pub(crate) async fn s36_nothing_of_a_stale_append_is_stored(backend: Backend) {
     assert_eq!(stored.sessions[0].events.len() + stale, 2 * APPENDS);
 }
 
-/// The processes append in single steps, so the test knows which one is stale.
+/// The processes append step by step, so the test knows which append is stale.
 pub(crate) async fn s35_the_second_of_two_processes_that_loaded_the_same_revision_is_stale(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let job = Job { appends: Some(2), on_stale: OnStale::Retry, paced: true, ..Job::new("", "") };

@@ -1,4 +1,5 @@
-//! Processes that append to sessions of their own, so they only compete for the state of app and user and for the file.
+//! Processes that append to separate sessions. They compete only for the state of the app and the user, and for the
+//! file.
 // S37
 
 use pleach_tests::worker::Job;
@@ -8,7 +9,7 @@ use crate::database::Backend;
 use crate::process::all_at_once;
 use crate::stored::{End, Stored, check};
 
-/// The number of repetitions, because a lost update shows up only now and then.
+/// The number of repetitions. There are many, because a lost update shows up only now and then.
 pub(crate) const REPETITIONS: usize = 20;
 
 /// Eight processes each append 25 events to a session of their own, each event with a new key in all three scopes.

@@ -44,7 +44,7 @@ impl Worker {
     fn next(&mut self) -> Option<Report> {
         let mut line = String::new();
         self.lines.read_line(&mut line).unwrap();
-        // A line without its end is dropped, because a process that is killed while it writes may leave half a line.
+        // A process that is killed while it writes may leave half a line, so a line without its end is dropped.
         line.strip_suffix('\n').map(|line| line.parse().unwrap())
     }
 

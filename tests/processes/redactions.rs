@@ -1,4 +1,5 @@
-//! Processes that are killed while they redact: a value is whole or removed, and after repeated calls no part of it remains.
+//! Tests of processes that are killed while they redact. A value is either whole or removed, and after repeated calls
+//! no part of it remains.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};

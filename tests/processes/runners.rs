@@ -1,5 +1,5 @@
-//! Runners with services of their own on one database, as in several processes: the order of events after a far future time,
-//! answers that race, and one message that answers questions from every kind of node.
+//! Tests of Runners with separate services on one database, as in several processes. They cover the order of events
+//! after a far future time, answers that race, and one message that answers questions from every kind of node.
 
 use std::sync::Arc;
 
@@ -61,8 +61,8 @@ async fn runs_and_followers_keep_the_order_of_appends_after_a_far_future_time() 
     }
 }
 
-/// If two answers race, one is stored and taken. The other one is refused with a typed error, or came first and was replaced
-/// before any run took it.
+/// If two answers race, one of them is stored and used. The other one is refused with a typed error, or it came first
+/// and was replaced before a run used it.
 #[tokio::test]
 async fn if_answers_race_from_two_runners_one_is_taken() {
     let root = || {
@@ -92,7 +92,7 @@ async fn if_answers_race_from_two_runners_one_is_taken() {
                         taken.push(n);
                     }
                     Err(RunError::AlreadyAnswered { .. }) if !same => {}
-                    // The other answer came after this one was stored and took the invocation over.
+                    // The other answer came after this one was stored, and continued the invocation.
                     Err(RunError::Session(error)) if error.is_stale() => {}
                     // The other Runner stored the same answer a moment earlier and runs the invocation.
                     Err(RunError::Unfinished { .. }) if same => {}
@@ -139,7 +139,8 @@ fn asks_everywhere() -> Workflow {
     wf.build_to(all).unwrap()
 }
 
-/// Repeating the answers changes nothing, and other answers are refused, wherever the question was asked.
+/// Questions are asked in several kinds of nodes. For each of them, repeating the answer changes nothing, and other
+/// answers are refused.
 #[tokio::test]
 async fn one_message_answers_questions_of_nested_parallel_and_dynamic_runs() {
     for backend in BACKENDS {

@@ -27,8 +27,8 @@ pub(crate) struct Stored {
 /// The numbers of the events of each writer in each session.
 type Numbers = BTreeMap<(String, String), Vec<usize>>;
 
-/// Checks a database that only workers have written to. See [`check_service`]; in addition the tables must show the same to
-/// other programs and contain nothing else.
+/// Checks a database that only workers have written to, like [`check_service`]. In addition, the tables must have the
+/// same contents for other programs, and nothing else.
 pub(crate) async fn check(database: &Database, keys: usize, reports: &[Vec<Report>], end: End) -> Stored {
     database.settle().await;
     let service = database.open().await;
@@ -39,8 +39,8 @@ pub(crate) async fn check(database: &Database, keys: usize, reports: &[Vec<Repor
     stored
 }
 
-/// Checks that every acknowledged event is stored once and unchanged, in the order of its writer, that no other event is stored,
-/// and that the state follows from the stored deltas.
+/// Checks the sessions. Every acknowledged event must be stored once and unchanged, in the order of its writer. No
+/// other event may be stored. The state must follow from the stored deltas.
 pub(crate) async fn check_service(
     service: &dyn SessionService,
     keys: usize,
@@ -133,7 +133,7 @@ fn check_answers(stored: &Numbers, acknowledged: &Numbers, end: End) {
     assert!(lost.is_empty(), "no event of {lost:?} is stored");
 }
 
-/// The part of the whole state that a session shows: its own keys and the shared keys.
+/// The state that a session has: its own keys and the shared keys.
 fn own_view(session: &Session, all: &Map) -> Map {
     let own = replay(session.id().as_str(), events_of(session));
     let shared = all.iter().filter(|(key, _)| key.contains(':'));

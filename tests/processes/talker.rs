@@ -1,4 +1,4 @@
-//! Processes that a test reads from and writes to, line by line.
+//! [`Talker`]: a process that exchanges lines with a test.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

@@ -25,7 +25,8 @@ async fn events(database: &Database) -> Vec<std::sync::Arc<Event>> {
     session.events
 }
 
-/// Each step is stored once, each question is answered once, and each signal is taken once, whenever a process is killed.
+/// Processes are killed at any time. Even so, each step is stored once, each question is answered once, and each signal
+/// is taken once.
 pub(crate) async fn waits_of_a_run_outlive_kills(backend: Backend) {
     let Some(database) = backend.database().await else { return };
     let mut dice = Dice::new(SEED);

@@ -3,13 +3,13 @@
     adk_check.py sqlite FILE        with SqliteSessionService
     adk_check.py database FILE|URL  with DatabaseSessionService
 
-Every line of standard input is one request, a JSON object; every line of standard output is its answer, either
-{"ok": VALUE} or {"error": CLASS, "message": TEXT}. The first answer, before any request, has google-adk's version.
+Every line of standard input is a request, which is a JSON object. Every line of standard output is an answer, either
+{"ok": VALUE} or {"error": CLASS, "message": TEXT}. The first answer comes before any request, and has google-adk's version.
 
     {"do": "get", "app", "user", "id", "config"}     the session or null; without `config` it is also kept
     {"do": "append", "app", "user", "id", "event"}   appends to the kept session
     {"do": "delete", "app", "user", "id"}            deletes the session
-    {"do": "list", "app", "user"}                    sessions without events; of all users if `user` is null
+    {"do": "list", "app", "user"}                    sessions without events; if `user` is null, the sessions of all users
     {"do": "user_state", "app", "user"}              the state of a user
 """
 

@@ -2,7 +2,7 @@
 
 usage: converse.py OURS GOOGLE_ADK
 
-Each server has to continue the session that the other one stored. The program fails with the first difference.
+Each server must continue the session that the other server has stored. The program fails at the first difference.
 """
 
 import json

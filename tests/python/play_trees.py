@@ -2,8 +2,8 @@
 
     play_trees.py < SCENARIOS > TRACES
 
-Every line of standard input is one scenario, every line of standard output its trace, not normalised, or {"fault": TEXT}
-if the scenario is wrong. It knows only the part of the scenario language that `tests/src/trees` uses.
+Every line of standard input is a scenario. Every line of standard output is the trace of a scenario, not normalised, or
+{"fault": TEXT} if the scenario is wrong. It knows only the part of the scenario language that `tests/src/trees` uses.
 """
 
 import asyncio

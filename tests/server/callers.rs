@@ -1,4 +1,5 @@
-//! A caller that is bound to a user cannot act for another user, whether the path, the body or the name of a file names that user.
+//! Tests that a caller who is bound to a user cannot act for another user. The path, the body or the name of a file may
+//! name that user.
 
 use axum::Router;
 use axum::extract::Request;
@@ -31,7 +32,7 @@ async fn with_sessions() -> Served {
     served
 }
 
-/// All requests that name a user, for this user.
+/// All requests that can name a user, with this user.
 fn requests(user: &str) -> Vec<Ask> {
     let base = format!("/apps/demo/users/{user}");
     let session = format!("{base}/sessions/s");

@@ -56,7 +56,8 @@ fn schemathesis() -> Option<OsString> {
     program
 }
 
-/// Sends thousands of requests that fit the document or do not. None causes an internal error, and each is answered as described.
+/// Sends thousands of requests, some of which do not fit the document. None causes an internal error, and each gets a
+/// described reply.
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_made_from_the_document_are_answered_as_it_says() {
     let Some(program) = schemathesis() else { return };

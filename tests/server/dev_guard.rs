@@ -1,11 +1,13 @@
-//! Routes of the development server that would change or execute something. They answer only clients on the same machine, without data.
+//! Tests of the development server's routes that would change or execute something. They serve only clients on the same
+//! machine, and their replies have no data.
 
 use serde_json::{Value, json};
 
 use crate::client::{Ask, Reply};
 use crate::served::{apps, serve};
 
-/// The routes that would change or execute something, and the builder's documents, with the statuses for clients on the machine.
+/// The routes that would change or execute something, and those of the builder's documents. Each has its status for
+/// clients on the same machine.
 const GUARDED: &[(&str, &str, u16)] = &[
     ("PUT", "tests/t", 501),
     ("PUT", "tests/run", 501),

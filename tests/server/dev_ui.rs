@@ -1,4 +1,4 @@
-//! Hosting a browser UI: its files, and no files outside its folder.
+//! Tests of hosting a browser UI: files in its folder are served, and no other files.
 
 use std::path::Path;
 
@@ -181,7 +181,7 @@ async fn h101_h102_the_ui_gets_the_config_of_its_server() {
     };
     let reply = served.get(config).await;
     assert_eq!((reply.json(), reply.header("cache-control")), (expected(json!(null)), Some("no-store")));
-    // Whatever the spelling of the path, the reply is not the file in the folder.
+    // Even with another spelling of the path, the reply is not the file in the folder.
     let spelt = served.get("/dev-ui/assets/config/runtime%2Dconfig.json").await;
     assert_eq!(spelt.json(), expected(json!(null)));
     let logo = json!({"logo_text": "Shop", "logo_image_url": "https://shop.example/logo.png"});

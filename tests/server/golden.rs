@@ -1,7 +1,8 @@
 //! The recorded exchanges with google-adk's server, replayed in their order.
 //!
-//! Ids and times differ in each run: an id must be wherever the recording has one, and a time must be a number. Prose between
-//! `<` and `>` was removed from the recordings and matches any text. For validation errors only type and place are compared.
+//! Ids and times differ in each run. Where the recording has an id there must be an id, and a time must be a number. In
+//! the recordings, some prose was replaced by a placeholder between `<` and `>`, which matches any text. For validation
+//! errors only the type and the place are compared.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -196,7 +197,7 @@ fn uuid_of(text: &str) -> Option<&str> {
     is_uuid.then_some(uuid)
 }
 
-/// Removes the parts in which pleach's server differs on purpose.
+/// Removes the parts of a reply in which pleach's server differs on purpose.
 fn relaxed(pair: &Pair, mut json: Value) -> Value {
     match pair.number.as_str() {
         // Each server has its own version.
@@ -221,7 +222,7 @@ fn relaxed(pair: &Pair, mut json: Value) -> Value {
     json
 }
 
-/// The names of the spans of runs. Spans of the web framework exist only in google-adk.
+/// The names of the spans that are compared. The spans of the web framework exist only in google-adk.
 const RUNS: &[&str] = &["invoke_workflow", "invoke_agent", "generate_content", "execute_tool"];
 
 /// The attributes that only one of the two servers has.

@@ -1,4 +1,4 @@
-//! The inspector: the views of sessions in its API, the routes that act on sessions, and refused requests.
+//! Tests of the inspector: the views of sessions in its API, the routes that act on sessions, and refused requests.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,7 @@ async fn answer(served: &Served, value: Value) -> Reply {
     served.post(&format!("{SESSION}/moves"), json!({ "answer": answer })).await
 }
 
-/// Waits until the invocation of the session has this status, because the run has no client.
+/// Waits until the invocation of the session has this status. The run has no client whose stream would show this.
 async fn until(served: &Served, status: &str) -> Value {
     loop {
         let session = served.get(SESSION).await.json();
@@ -216,7 +216,8 @@ async fn the_picture_of_a_workflow_that_is_a_tool_is_connected_to_its_agent() {
         (&json!("node"), &json!("done"), &json!("helper@1"))
     );
     assert_eq!((&workflow["kind"], &workflow["status"]), (&json!("group"), &json!("done")));
-    // Two lines are inside the workflow, one leads to the agent, and one leads from the agent's lower border to the workflow's upper border.
+    // Two lines are inside the workflow. One line leads to the agent, and one from the agent's lower border to the
+    // workflow's upper border.
     let edges = reply["picture"]["edges"].as_array().unwrap();
     assert_eq!(edges.len(), 4, "{reply}");
     let lower = agent["y"].as_f64().unwrap() + agent["height"].as_f64().unwrap();
@@ -273,7 +274,7 @@ async fn events_of_other_writers_are_streamed_without_a_runner() {
     event.set_id("e2");
     store.append_event(&mut session, event).await.unwrap();
     assert_eq!(live.next().await.unwrap().data, json!({"stored": "e2"}));
-    // A client that comes back after an earlier event gets the new one at once.
+    // A client reconnects after an earlier event, and gets the new event at once.
     let mut live = Ask::get(&format!("{base}/live")).header("last-event-id", "e1").open(served.address).await;
     assert_eq!(live.next().await.unwrap().data, json!({"stored": "e2"}));
     store.delete_session(&key).await.unwrap();

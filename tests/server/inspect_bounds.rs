@@ -1,4 +1,4 @@
-//! The inspector: parts of long sessions, its limits, and values that it hides.
+//! Tests of the inspector: parts of long sessions, its limits, and values that it hides.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -57,7 +57,7 @@ async fn a_timeline_is_read_from_both_ends_and_for_one_invocation() {
     }
 }
 
-/// A state key next to its value reveals a credential as much as a member's name.
+/// A value is recognised as a credential by the name of its member. In views of the state, the state key is that name.
 #[tokio::test]
 async fn h9_views_of_the_state_hold_no_secret_of_a_credential() {
     let store = InMemorySessionService::new();

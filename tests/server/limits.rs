@@ -1,4 +1,4 @@
-//! The limits of the server. The answer to each names the limit.
+//! Tests of the server's limits. Each reply names the limit.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -116,7 +116,7 @@ async fn counts_that_a_body_may_have_are_options() {
     assert!(deep.status == 400 && deep.detail().contains("at most 6 levels"), "{deep:?}");
 }
 
-/// The body is not a message and would be refused. Without a session the body is not checked.
+/// The body is not a valid message, and would be refused. Without a session it is not even read.
 #[tokio::test]
 async fn a_large_message_is_not_read_without_its_session() {
     let served = serve(apps()).await;

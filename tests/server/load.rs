@@ -1,7 +1,8 @@
 //! Slow clients in parallel with fast runs.
 //!
-//! Links are in memory and carry a fixed number of bytes per second of the paused clock, so nothing depends on the machine: time passes
-//! only when all tasks wait for it. A run that waited for the link of a slow client would take time. Other runs take none.
+//! Links are in memory, and carry a fixed number of bytes per second. The clock is paused: time passes only when all
+//! tasks wait for it, so nothing depends on the machine. A run that waits for a slow client's link would take time. All
+//! other runs take none.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -20,7 +21,7 @@ use crate::served::{apps, message};
 
 /// The number of clients that read their own run.
 const READERS: usize = 380;
-/// The number of clients that follow a run of another client, which is faster than they are.
+/// The number of clients that follow another client's run. The run is faster than their links.
 const FOLLOWERS: usize = 80;
 /// The number of clients that leave in the middle of their run.
 const LEAVERS: usize = 40;
@@ -179,7 +180,7 @@ async fn slow_clients_hold_up_no_other_run_and_get_each_event_in_order() {
     for leaver in leaving {
         leaver.await.unwrap();
     }
-    // The clients that left have aborted their runs, which were not far ahead.
+    // The runs of the clients that left were aborted, and were not far ahead of their clients.
     let active = server.drain(Duration::from_secs(60)).await;
     assert!(active.iter().all(|(_, active)| active.runs.is_empty()), "{active:?}");
     for name in names("gone", LEAVERS) {

@@ -1,4 +1,4 @@
-//! The HTTP API over the loopback interface: recorded exchanges, rules, security, streams.
+//! Tests of the HTTP API over the loopback interface: recorded exchanges, rules, security, streams.
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 mod callers;

@@ -1,4 +1,5 @@
-//! Reserved keys, which the runtime trusts: clients cannot write them through any route. Also the state that bound callers cannot change.
+//! Tests of state keys that clients cannot write through any route. Reserved keys are trusted by the runtime, so no
+//! client may write them. Some other keys may not be written by callers that are bound to a user.
 
 use std::sync::Arc;
 
@@ -58,7 +59,7 @@ fn changes(delta: &Value) -> Vec<Ask> {
     ]
 }
 
-/// Auth configs choose the keys of credentials, so no list of names contains all of them.
+/// An auth config may choose any key for its credential, so no list of key names would be complete.
 #[tokio::test]
 async fn no_route_plants_replaces_or_removes_a_credential() {
     let kept = json!({"auth_type": "oauth2", "oauth2": {"access_token": "own"}});
@@ -108,7 +109,7 @@ async fn no_route_plants_replaces_or_removes_a_credential() {
     let key = pleach::SessionKey::new("demo", "u", "s");
     let stored = runner.sessions().get_session(&key, Default::default()).await.unwrap().unwrap();
     assert_eq!((&stored.state["kept"], &stored.state["mood"]), (&kept, &json!("good")));
-    // Another session of the user does not replace the credential either.
+    // A change through another session of the user does not replace the credential either.
     let delta = Map::from_iter([("user:kept".to_owned(), kept.clone())]);
     let request = pleach::RunRequest::new(("u", "s")).message("go").reserved_state_delta(delta);
     runner.start(request).reply().await.unwrap();
@@ -192,7 +193,7 @@ async fn a_state_that_is_sent_back_changes_only_the_values_that_a_person_has_cha
     run["stateDelta"] = whole.clone();
     let key = Ask::post("/run", &run).header("idempotency-key", "k");
     assert_eq!(served.send(key.clone()).await.status, 200);
-    // The state is sent again after the run has counted further.
+    // The state is sent back again, after the run has changed its counts.
     let again = served.send(key).await;
     assert_eq!(again.status, 200, "{again:?}");
     let session = served.get(session).await.json();
@@ -284,7 +285,7 @@ async fn a_client_does_not_reset_the_limit_of_a_run() {
     assert_eq!(model.requests().len(), 3);
 }
 
-/// The tool writes under a key that a model chooses.
+/// A model chooses the key under which the tool writes.
 #[tokio::test]
 async fn a_tool_does_not_write_reserved_keys_for_a_model() {
     let put = tool("put", "Writes state.", async |ctx: pleach::ToolContext| {

@@ -1,4 +1,5 @@
-//! Streams: the time at which events are stored, clients that leave and come back, messages that are sent twice, and the end of the server.
+//! Tests of streams: when events are stored, clients that disconnect and reconnect, messages that are sent twice, and
+//! the shutdown of the server.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Runs of one session take turns, and messages that are sent twice run once.
+//! Tests that the runs of one session take turns, and that a message that is sent twice runs once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,4 +1,4 @@
-//! Sessions that begin with events: stored whole or not at all.
+//! Tests that sessions that begin with events are stored whole or not at all.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -64,7 +64,7 @@ async fn a_client_that_leaves_while_its_session_is_made_finds_all_of_it() {
     let mut client = TcpStream::connect(served.address).await.unwrap();
     client.write_all(&with_events(3).bytes("127.0.0.1")).await.unwrap();
     sessions.reached.notified().await;
-    // The first of three events is stored, and the client has gone.
+    // The first of three events is stored, and the client has disconnected.
     sessions.open.add_permits(1);
     sessions.reached.notified().await;
     drop(client);
@@ -94,7 +94,7 @@ async fn a_session_whose_events_take_too_long_is_not_kept() {
     sessions.reached.notified().await;
     sessions.open.add_permits(1);
     sessions.reached.notified().await;
-    // One limit is for the body, which has arrived, and one for the events.
+    // There are two time limits: one for the body, which has arrived, and one for storing the events.
     for _ in 0..2 {
         while clock.wake() != TIME {}
     }

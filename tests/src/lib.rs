@@ -1,8 +1,10 @@
 //! Shared parts of pleach's black-box tests.
 //!
-//! Owns the conformance corpus (the scenarios, the list of known failures, and running all of them), the interpreter that plays
-//! one scenario with pleach, random scenarios, the rules by which two traces are compared, the program that reads and writes
-//! session databases for a comparison with google-adk, and the work of a process that shares a database with others.
+//! - `corpus` finds and runs the conformance scenarios, and reads the list of known failures.
+//! - `scenario` is the interpreter that plays one scenario with pleach, and `trees` makes random scenarios.
+//! - `normalise` has the rules by which two traces are compared.
+//! - `interop` reads and writes session databases, for comparisons with google-adk.
+//! - `worker`, `runs` and `redactions` have the work of processes that share a database with others.
 
 pub mod corpus;
 pub mod dice;

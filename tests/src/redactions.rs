@@ -32,7 +32,8 @@ pub fn redaction() -> Redaction {
     Redaction::new(PATHS, "a request").with_time(5.0)
 }
 
-/// The output of an event, in three forms: two contain a payload, and one of these contains it only as long as the secrets are there.
+/// The output of an event. It has one of three forms. Two of them contain a payload; in one of these two, the value is
+/// a payload only until its secrets are removed.
 #[must_use]
 pub fn output(number: usize, secret: &str) -> Value {
     let (short, long) = ("x".repeat(number), "y".repeat(300));

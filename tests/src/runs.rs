@@ -1,4 +1,4 @@
-//! Workflows of processes that are killed in the middle of their work, and their continuation in the next process. The program
+//! Workflows of processes that are killed in the middle of their work and continued by the next process. The program
 //! `cut-worker` and the tests that kill it share them.
 
 use std::io::Write as _;
@@ -62,7 +62,8 @@ pub fn chain() -> Result<Workflow, BuildError> {
     wf.build()
 }
 
-/// A workflow that hashes on the thread pool: the message in a blocking node, and then further numbers, each in a step.
+/// A workflow that computes hashes on the thread pool. It hashes the message in a blocking node, and then further
+/// numbers, each in a step.
 ///
 /// # Errors
 /// None: the graph has no fault.
@@ -124,8 +125,8 @@ pub fn patient() -> Result<Workflow, BuildError> {
     wf.build()
 }
 
-/// A workflow that charges in a step, whose result is the idempotency key. If the bank does not work, the step writes the key to standard
-/// output and fails, and the next attempt is an hour away.
+/// A workflow that charges in a step, whose result is the idempotency key. If the bank does not work, the step writes
+/// the key to standard output and fails. The next attempt comes an hour later.
 ///
 /// # Errors
 /// None: the graph has no fault.

@@ -1,5 +1,6 @@
-//! W12: turns over HTTP, each in a new session: `POST /run` of pleach's server with sessions in memory and a model that answers at once, on
-//! one connection that stays open. The limit is an axum handler that reads the same body and returns the same bytes.
+//! W12: turns over HTTP. Each turn is a `POST /run` to pleach's server, in a new session in memory, with a model that
+//! answers at once. All turns use one connection. The limit is an axum handler that reads the same body and returns the
+//! same bytes.
 
 use std::sync::Arc;
 use std::time::Duration;

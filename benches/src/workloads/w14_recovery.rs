@@ -1,4 +1,5 @@
-//! W14: the search of a starting process for unfinished sessions among many that have ended, in the first process and in later ones.
+//! W14: a starting process searches for unfinished sessions among many sessions that have ended. It is measured for the
+//! first process and for later ones.
 
 use std::time::Duration;
 

@@ -1,4 +1,5 @@
-//! W15: a node that makes a chain of steps, with and without the comparison of the revision before each closure.
+//! W15: a node that makes a chain of steps. It is measured with and without the comparison of the revision before each
+//! closure.
 
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ async fn measure(backend: Backend) -> Result<Vec<Metric>, BoxError> {
     let with = runner(Arc::clone(&store.sessions))?;
     let without = runner(Arc::new(Unchecked(Arc::clone(&store.sessions))))?;
     let mut started = 0;
-    // Both are measured in turns, so they have the same noise.
+    // Both are measured in turns, so disturbances of the machine affect them alike.
     let [checked, unchecked] = sample(async || {
         let mut times = [std::time::Duration::ZERO; 2];
         for (time, runner) in times.iter_mut().zip([&with, &without]) {

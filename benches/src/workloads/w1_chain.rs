@@ -1,4 +1,4 @@
-//! W1: a chain of N function nodes, each of which returns its input + 1.
+//! W1: a chain of N function nodes. Each returns its input + 1.
 
 use pleach::prelude::*;
 use pleach::{BoxError, NodeRef};

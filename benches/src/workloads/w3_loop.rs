@@ -1,4 +1,4 @@
-//! W3: two nodes in a cycle that a route ends. A round is two node runs, and one more node returns the result.
+//! W3: two nodes in a cycle, which a route ends. A round is two node runs. One more node returns the result.
 
 use pleach::BoxError;
 use pleach::prelude::*;

@@ -1,4 +1,4 @@
-//! W5: appending events to one session or to 64 at once; on a disk, compared with the driver alone.
+//! W5: appending events to one session, or to 64 sessions at once. On a disk it is compared with the driver alone.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use crate::stores::{Backend, Store};
 /// The time for which rounds are repeated, including the making of their events.
 const TIME_LIMIT: Duration = Duration::from_secs(1);
 const MAX_ROUNDS: usize = 50;
-/// The minimum number of rounds if there is a limit to compare with, however long they take.
+/// The minimum number of rounds if there is a limit to compare with, even if they take long.
 const MIN_ROUNDS: usize = 5;
 
 /// The number of sessions and of events of each session, which are all appended at once.
@@ -23,15 +23,15 @@ struct Load {
     backend: Backend,
     sessions: usize,
     events: usize,
-    /// Whether every delta also has a key of the app, whose row all sessions then share.
+    /// Whether every delta also has a key of the app. All sessions then write the same row.
     app_key: bool,
 }
 
 pub(super) fn rows() -> Vec<Row> {
     let loads = Backend::ALL.into_iter().flat_map(|backend| {
         let load = move |sessions, events| Load { backend, sessions, events, app_key: false };
-        // This is longer than the measurements of any peer and shows whether the time of an append stays flat. On a disk it would only measure
-        // the disk.
+        // This load is longer than that of any peer. It shows whether the time of an append stays constant. On a disk
+        // it would only measure the disk.
         let long = (backend == Backend::Memory).then(|| load(1, 100_000));
         [load(1, 2_000), load(64, 50), Load { app_key: true, ..load(64, 50) }].into_iter().chain(long)
     });
@@ -94,7 +94,8 @@ impl Passes {
     }
 }
 
-/// Passes of pleach and of the limits in turns, so that disturbances of the machine affect all of them alike.
+/// Rounds of passes. In each round pleach and the limits take turns, so that disturbances of the machine affect all of
+/// them alike.
 struct Rounds {
     load: Load,
     limits: Vec<Limit>,

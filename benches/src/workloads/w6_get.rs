@@ -1,5 +1,5 @@
-//! W6: loading a session, whole and only its 20 most recent events, and finding that it has not changed; on a disk, compared
-//! with the driver alone for the same rows.
+//! W6: loading a whole session, loading its 20 newest events, and finding that a session has not changed. On a disk it
+//! is compared with the driver alone, for the same rows.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! W7: turns of an agent whose model answers at once, each in a new session. A turn is a text, or a call of a tool and then a text.
-//! Turns are taken one after the other, or 64 at a time. The session is created before, untimed.
+//! W7: turns of an agent whose model answers at once, each in a new session. A turn is a text, or a tool call followed
+//! by a text. Turns are taken one after the other, or 64 at a time. Creating the session is not timed.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! W8: a chain of M nodes, followed by a node that asks a person: the run until the question, and the run that answers it. For
-//! comparison, the store's part: loading the session alone.
+//! W8: a chain of M nodes, followed by a node that asks a person. It measures the run up to the question, and the run
+//! that answers the question. For comparison it also measures loading the session alone, which is the store's part.
 
 use std::time::Duration;
 

@@ -1,5 +1,5 @@
-//! W9: one session of an agent, turn after turn: the median time of the turns around the Nth. Each request to the model holds the
-//! whole conversation.
+//! W9: one session of an agent, turn after turn. It measures the median time of the turns around the Nth one. Each
+//! request to the model contains the whole conversation.
 
 use pleach::prelude::*;
 use pleach::{BoxError, SessionId};

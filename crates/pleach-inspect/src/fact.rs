@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 /// One statement or action of an event. Its JSON names the kind: `{"kind": "sets", "key": "count", "value": 2}`.
 ///
-/// Values are copied from the event, including anything that a client or a model has put into them.
+/// Values are copied from the event unchanged, so they may contain anything that a client or a model has sent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Fact {
-    /// A text in the message.
+    /// Text in the message.
     Says {
         /// The text.
         text: String,
@@ -24,7 +24,7 @@ pub enum Fact {
         /// The text.
         text: String,
     },
-    /// A call of a tool. If the call asks a person or program outside, an [`Fact::Asks`] follows.
+    /// A call of a tool. If the call asks an outside person or program, a [`Fact::Asks`] follows.
     Calls {
         /// The id of the call.
         id: String,
@@ -42,16 +42,16 @@ pub enum Fact {
         /// The result of the call.
         response: Value,
     },
-    /// A question to a person or program outside.
+    /// A question to an outside person or program.
     Asks {
-        /// The id that the answer names.
+        /// The id of the question. Its answer has the same id.
         id: String,
         /// The text of the question.
         message: String,
     },
     /// A file or another part of a message that is not text.
     Shows {
-        /// The kind of the part: a media type, or a name for it.
+        /// The media type of the part, the URI of the file, or a name for the kind of the part.
         what: String,
         /// The size in bytes, if the event contains the bytes.
         bytes: Option<usize>,
@@ -80,12 +80,12 @@ pub enum Fact {
         /// The number of the version.
         version: i64,
     },
-    /// Another agent continues.
+    /// A transfer to another agent, which continues the conversation.
     Transfers {
         /// The name of that agent.
         agent: String,
     },
-    /// A loop ends, or the agent above is asked to decide.
+    /// An escalation: a loop ends, or the parent agent is asked to decide.
     Escalates,
     /// An error.
     Fails {
@@ -94,11 +94,11 @@ pub enum Fact {
         /// The text of the error.
         message: String,
     },
-    /// The events from this invocation on, or from an event in the middle of it on, are no longer effective.
+    /// A rewind: the events from this invocation on, or from an event in the middle of it on, are ignored.
     Rewinds {
         /// The invocation.
         invocation: String,
-        /// The id of the first event that is no longer effective, if the invocation keeps the events before it.
+        /// The id of the first ignored event, if earlier events of the invocation stay effective.
         #[serde(skip_serializing_if = "Option::is_none")]
         first: Option<String>,
     },
@@ -106,7 +106,7 @@ pub enum Fact {
     Summarises,
     /// An agent or a workflow has ended.
     Ends,
-    /// An event records progress.
+    /// A record of progress, such as a checkpoint.
     Notes,
 }
 
@@ -115,11 +115,11 @@ impl Fact {
     #[must_use]
     pub fn of(event: &Event) -> Vec<Self> {
         let mut facts: Vec<Self> =
-            event.content().into_iter().flat_map(|content| content.parts()).flat_map(said).collect();
+            event.content().into_iter().flat_map(|content| content.parts()).flat_map(part_fact).collect();
         let asked = event.questions().into_iter().map(|asked| Self::Asks { id: asked.id, message: asked.message });
         facts.extend(asked);
         facts.extend(event.output().map(|output| Self::Gives { output: output.clone() }));
-        facts.extend(done(event));
+        facts.extend(action_facts(event));
         if let Some(code) = event.error_code() {
             let message = event.error_message().unwrap_or_default().to_owned();
             facts.push(Self::Fails { code: code.to_owned(), message });
@@ -145,28 +145,28 @@ impl Fact {
     }
 }
 
-/// Returns the fact that a part of a message states.
-fn said(part: &Part) -> Option<Fact> {
+/// Returns the fact of a message part.
+fn part_fact(part: &Part) -> Option<Fact> {
     if let Some(text) = part.text.as_ref().filter(|text| !text.is_empty()) {
         let text = text.clone();
         return Some(if part.thought == Some(true) { Fact::Thinks { text } } else { Fact::Says { text } });
     }
     if let Some(call) = &part.function_call {
-        return Some(called(call));
+        return Some(call_fact(call));
     }
     if let Some(given) = &part.function_response {
         let (id, name) = (given.id.clone().unwrap_or_default(), given.name.clone().unwrap_or_default());
         return Some(Fact::Answers { id, name, response: given.response.clone().map_or(Value::Null, Value::Object) });
     }
-    shown(part)
+    media_fact(part)
 }
 
-fn called(call: &FunctionCall) -> Fact {
+fn call_fact(call: &FunctionCall) -> Fact {
     let (id, name) = (call.id.clone().unwrap_or_default(), call.name.clone().unwrap_or_default());
     Fact::Calls { id, name, args: call.args.clone().map_or_else(|| json!({}), Value::Object) }
 }
 
-fn shown(part: &Part) -> Option<Fact> {
+fn media_fact(part: &Part) -> Option<Fact> {
     if let Some(blob) = &part.inline_data {
         let what = blob.mime_type.clone().unwrap_or_else(|| "data".to_owned());
         return Some(Fact::Shows { what, bytes: blob.data.as_ref().map(|data| data.len()) });
@@ -185,8 +185,8 @@ fn shown(part: &Part) -> Option<Fact> {
     Some(Fact::Shows { what: what.to_owned(), bytes: None })
 }
 
-/// Returns the facts that the actions of an event state.
-fn done(event: &Event) -> Vec<Fact> {
+/// Returns the facts of an event's actions.
+fn action_facts(event: &Event) -> Vec<Fact> {
     let actions = event.actions();
     let mut facts = Vec::new();
     facts.extend(actions.route().and_then(|route| serde_json::to_value(route).ok()).map(|route| Fact::Takes { route }));

@@ -14,7 +14,7 @@ use serde::Serialize;
 pub struct InvocationSummary {
     /// The id of the invocation.
     pub id: InvocationId,
-    /// The place of the first event in the session, from 0.
+    /// The position of the first event in the session, from 0.
     pub place: usize,
     /// When the first event was stored, in seconds since the epoch.
     pub began: f64,
@@ -24,13 +24,13 @@ pub struct InvocationSummary {
     pub events: usize,
     /// The text that started the invocation.
     pub message: String,
-    /// The status of the invocation: done if a rewind has undone all of it.
+    /// The status of the invocation. If a rewind has undone all of it, the status is done.
     pub status: RunStatus,
     /// Whether the invocation was aborted, so that it cannot be resumed.
     pub aborted: bool,
     /// The ids of the open questions.
     pub open: Vec<String>,
-    /// Whether the invocation is effective: a later rewind may have undone it.
+    /// Whether the invocation is effective. If false, a later rewind has undone it.
     pub effective: bool,
 }
 
@@ -52,7 +52,8 @@ pub fn invocations(events: &[Arc<Event>]) -> Vec<InvocationSummary> {
         }
     }
     for event in effective_events_and_rewinds(events) {
-        // A rewind that undid a part of an invocation records which of its runs had completed before.
+        // A rewind to the middle of an invocation is read as an event of that invocation, because it records which runs
+        // had completed before.
         let rewound = partly_rewound(event).map(|(invocation, _)| InvocationId::from(invocation));
         if let Some(index) = places.get(rewound.as_ref().unwrap_or(event.invocation_id())) {
             found[*index].1.push(event);
@@ -87,7 +88,7 @@ fn begun(place: usize, event: &Event) -> InvocationSummary {
     }
 }
 
-/// Returns the status of an invocation, judged by its effective events.
+/// Returns the status of an invocation according to its effective events.
 fn status(summary: &InvocationSummary, own: &[&Arc<Event>]) -> RunStatus {
     if !summary.open.is_empty() {
         return RunStatus::Waiting;
@@ -96,12 +97,12 @@ fn status(summary: &InvocationSummary, own: &[&Arc<Event>]) -> RunStatus {
         return RunStatus::Failed;
     }
     let last = own.iter().rev().find(|event| !event.is_partial());
-    // Nodes have paths; agents of an older google-adk have none.
+    // This works only for nodes, which have paths. Agents of an older google-adk have none.
     match root_status(own) {
         Some(status) => status,
         None if last.is_some_and(|event| event.error_code().is_some()) => RunStatus::Failed,
         None if last.is_some_and(|event| !event.is_from_user() && event.is_final_response()) => RunStatus::Done,
-        // A change of the state or a rewind does not run anything.
+        // If there are only state changes and rewinds, nothing was run.
         None if own.iter().all(|event| event.is_from_user() && event.content().is_none()) => RunStatus::Done,
         None => RunStatus::Started,
     }

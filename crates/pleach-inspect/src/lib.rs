@@ -1,13 +1,13 @@
-//! Shows people what the events of a session say: pure functions from a log to plain data.
+//! Prepares the log of a session for people: pure functions from events to plain data.
 //!
-//! - [`timeline`] reads what each event says, calls, outputs and sets;
-//! - [`invocations`] lists the user's turns, and [`RunTree`] shows one of them as a tree of node runs, with attempts,
-//!   times, and the runs that each answer executed or replayed;
+//! - [`timeline`] lists the events, each with its messages, calls, outputs and state changes;
+//! - [`invocations`] lists the invocations, and [`RunTree`] shows the node runs of one invocation as a tree, with their
+//!   attempts and times, and whether each turn executed or replayed them;
 //! - [`state_history`] shows each key of the state with the events that changed it;
-//! - [`observed_outline`] reads from a log which nodes ran in which order, and [`Picture`] draws such an outline or the
-//!   outline of a workflow.
+//! - [`observed_outline`] shows in which order the nodes of an invocation ran, and [`Picture`] draws such an outline or
+//!   the outline of a workflow.
 //!
-//! The crate reads neither a clock nor a store, and makes no decisions: engines read
+//! The crate reads neither a clock nor a store. Nothing decides by its results: engines read
 //! [`History`](pleach_context::History) themselves.
 
 mod fact;

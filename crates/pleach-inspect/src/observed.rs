@@ -8,15 +8,16 @@ use pleach_context::{EdgeOutline, GraphOutline, NodeKind, Outline};
 use crate::picture::Room;
 use crate::{NodeRun, PictureError, RunTree};
 
-/// Reads an outline from the runs of an invocation, for when the workflow itself is not available.
+/// Returns an outline of the nodes that ran in an invocation. It replaces the outline of the workflow if the workflow
+/// itself is not available.
 ///
 /// Each node that ran appears once, below the node that ran it. An edge leads from a node to the nodes whose runs were
-/// the next to begin after it had ended. The edges show the log, and may differ from the edges of the graph. Nodes that
-/// did not run are missing. Returns `None` if there are no runs. If the log has several roots, they are placed side by
-/// side below a node without a name.
+/// the next to begin after its end. So the edges show what happened, and may differ from the edges of the graph. Nodes
+/// that did not run are missing. If the log has several roots, they are side by side below a node without a name.
+/// Returns `None` if there are no runs.
 ///
 /// # Errors
-/// [`PictureError::TooLarge`] for runs of more nodes than a picture can show.
+/// [`PictureError::TooLarge`] if there are more nodes than a picture can show.
 pub fn observed_outline(tree: &RunTree) -> Result<Option<Outline>, PictureError> {
     let roots = places(tree, |run| run.depth == 0);
     let names: BTreeSet<&str> = roots.iter().map(|place| tree.runs[*place].name.as_str()).collect();
@@ -44,21 +45,21 @@ fn outline(name: &str, graph: Option<GraphOutline>) -> Outline {
     }
 }
 
-/// Returns true if a run belongs to a node that was called as a tool. Its id is then the id of the call. Other runs
-/// have numbers, and steps have ids in a form of their own.
+/// Returns true if a run belongs to a node that was called as a tool. The id of such a run is the id of the call. The
+/// ids of steps begin with `key-` or `step-`, and the ids of all other runs are numbers.
 fn is_call(run: &NodeRun) -> bool {
     let is_step = ["key-", "step-"].iter().any(|form| run.run_id.starts_with(form));
     !is_step && run.run_id.parse::<u32>().is_err()
 }
 
-/// Returns the places of the runs directly below a run.
+/// Returns the indexes of the runs directly below a run.
 fn below(place: usize, tree: &RunTree) -> Vec<usize> {
     let depth = tree.runs[place].depth;
     let inside = tree.runs.iter().enumerate().skip(place + 1).take_while(|(_, run)| run.depth > depth);
     inside.filter(|(_, run)| run.depth == depth + 1).map(|(place, _)| place).collect()
 }
 
-/// Reads the nodes of a tree while there is room for them.
+/// Reads the nodes of a tree, and stops with an error if they are too many for a picture.
 struct Reader<'t> {
     tree: &'t RunTree,
     room: Room,
@@ -80,7 +81,8 @@ impl<'t> Reader<'t> {
         Ok(outline(name, Some(graph)))
     }
 
-    /// Puts an agent before the nodes that its calls ran: it works between them, and is not drawn around them.
+    /// Adds an agent as a node before the nodes that its calls ran. It is not drawn as a box around them, because it
+    /// also works between their runs.
     fn add_caller(&mut self, name: &str, graph: &mut GraphOutline) -> Result<(), PictureError> {
         self.room.node()?;
         self.room.edge()?;
@@ -115,8 +117,8 @@ impl<'t> Reader<'t> {
         Ok(GraphOutline { nodes, edges })
     }
 
-    /// Adds the edges between the runs of a group: each run follows the runs that ended last before it began. The first
-    /// runs follow none.
+    /// Adds the edges between the runs of a group. Each run follows the last runs that ended before it began. The first
+    /// runs have no predecessors.
     fn successions(
         &mut self,
         group: &[usize],
@@ -126,14 +128,14 @@ impl<'t> Reader<'t> {
         let tree = self.tree;
         let mut by_end: Vec<usize> = group.to_vec();
         by_end.sort_by_key(|place| tree.runs[*place].last);
-        // The latest start among the runs that end first: a run that ended before that start is not the last one before
-        // its successors.
+        // For each run in the order of their ends: the latest start of this run and the runs that ended before it. Only
+        // runs that ended after this start are the last ones before a successor.
         let mut latest = Vec::with_capacity(by_end.len());
         for place in &by_end {
             let first = tree.runs[*place].first;
             latest.push(latest.last().map_or(first, |known: &usize| first.max(*known)));
         }
-        // Runs that begin after the same runs have ended follow the same ones.
+        // Runs that begin after the same runs have ended have the same predecessors.
         let mut waves: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
         for to in group {
             let began = tree.runs[*to].first;
@@ -191,7 +193,7 @@ mod tests {
     #[test]
     fn what_ran_next_follows() {
         assert_eq!(edges("w@1/a@1 w@1/b@1 w@1/c@1"), [">a", "a>b", "b>c"]);
-        // Two runs at once follow the same run, and the next one follows both.
+        // Two parallel runs follow the same run, and the next run follows both.
         assert_eq!(edges("w@1/a@1 w@1/b@1 w@1/c@1 w@1/b@1 w@1/d@1"), [">a", "a>b", "a>c", "b>d", "c>d"]);
         // A loop has an edge back.
         assert_eq!(edges("w@1/a@1 w@1/b@1 w@1/a@2 w@1/b@2 w@1/c@1"), [">a", "a>b", "b>a", "b>c"]);
@@ -199,7 +201,7 @@ mod tests {
 
     #[test]
     fn only_the_last_runs_before_a_run_lead_to_it() {
-        // `a` and `b` run at once; `c` follows both, and `d` follows `c` alone.
+        // `a` and `b` run in parallel; `c` follows both, and `d` follows only `c`.
         assert_eq!(edges("w@1/a@1 w@1/b@1 w@1/a@1 w@1/c@1 w@1/d@1"), [">a", ">b", "a>c", "b>c", "c>d"]);
     }
 
@@ -215,7 +217,7 @@ mod tests {
     fn more_nodes_or_lines_than_a_picture_shows_are_refused() {
         let waves = |runs: usize| {
             let all = |wave: &str| (0..runs).map(|run| format!("w@1/{wave}{run}@1 ")).collect::<String>();
-            // Each run begins before the first one of its wave ends.
+            // Each run begins before the first run of its wave ends.
             format!("{0}{0}{1}{1}", all("a"), all("b"))
         };
         assert_eq!(edges(&waves(20)).len(), 20 + 20 * 20);

@@ -17,15 +17,15 @@ impl RunTree {
     /// Reads the runs of an invocation from the events of its session.
     #[must_use]
     pub fn of(events: &[Arc<Event>], invocation: &InvocationId) -> Self {
-        // A rewind that undid a part of the invocation records which runs had completed before.
-        let counting: HashSet<_> = effective_events_of(events, invocation).into_iter().map(Arc::as_ptr).collect();
-        let counting: Vec<_> =
-            events.iter().enumerate().filter(|(_, event)| counting.contains(&Arc::as_ptr(event))).collect();
-        if counting.is_empty() {
+        // This includes a rewind to the middle of the invocation, because it records which runs had completed before.
+        let effective: HashSet<_> = effective_events_of(events, invocation).into_iter().map(Arc::as_ptr).collect();
+        let effective: Vec<_> =
+            events.iter().enumerate().filter(|(_, event)| effective.contains(&Arc::as_ptr(event))).collect();
+        if effective.is_empty() {
             let own = events.iter().enumerate().filter(|(_, event)| event.invocation_id() == invocation);
             return build::tree(&own.collect::<Vec<_>>(), invocation, false);
         }
-        build::tree(&counting, invocation, true)
+        build::tree(&effective, invocation, true)
     }
 
     /// Returns the run at a path, if there is one.

@@ -19,8 +19,8 @@ pub struct StateKey {
     pub scope: &'static str,
     /// The current value; `None` if the state no longer has the key.
     pub value: Option<Value>,
-    /// Whether the last change set the current value. Otherwise the session was created with the value or, for a key of
-    /// a user or an app, another session has set it.
+    /// Whether the last change set the current value. If false, the session was created with the value, or the key
+    /// belongs to a user or an app and another session has set it.
     pub from_events: bool,
     /// The changes, oldest first.
     pub changes: Vec<StateChange>,
@@ -37,7 +37,7 @@ impl StateKey {
 /// A change of a key.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct StateChange {
-    /// The place of the event in its session, from 0.
+    /// The position of the event in its session, from 0.
     pub place: usize,
     /// The id of the event.
     pub event: EventId,
@@ -51,11 +51,11 @@ pub struct StateChange {
     pub path: NodePath,
     /// The new value of the key.
     pub value: Value,
-    /// Whether the event is effective: a later rewind may have undone it.
+    /// Whether the event is effective. If false, a later rewind has undone it.
     pub effective: bool,
 }
 
-/// Returns which events of a session changed which keys, in the order of the keys.
+/// Returns the keys of a session's state in their order, each with the events that changed it.
 #[must_use]
 pub fn state_history(session: &Session) -> Vec<StateKey> {
     let live = live(&session.events);

@@ -1,4 +1,4 @@
-//! [`timeline`]: the events of a session, each with its statements and actions.
+//! [`timeline`]: the events of a session, each with its facts.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::Fact;
 /// One event of a session.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct TimelineEntry {
-    /// The place of the event in its session, from 0.
+    /// The position of the event in its session, from 0.
     pub place: usize,
     /// The id of the event.
     pub id: EventId,
@@ -26,7 +26,7 @@ pub struct TimelineEntry {
     pub path: NodePath,
     /// The branch of the conversation to which the event belongs.
     pub branch: Option<String>,
-    /// Whether the event is effective: a later rewind may have undone it.
+    /// Whether the event is effective. If false, a later rewind has undone it.
     pub effective: bool,
     /// The statements and actions of the event.
     pub facts: Vec<Fact>,
@@ -39,7 +39,7 @@ pub fn timeline(events: &[Arc<Event>]) -> Vec<TimelineEntry> {
     events.iter().enumerate().map(|(place, event)| entry(place, event, &live)).collect()
 }
 
-/// Reads the events of a session at these places, which must be in ascending order.
+/// Reads the events of a session at these positions, which must be in ascending order.
 #[must_use]
 pub fn timeline_at(events: &[Arc<Event>], places: &[usize]) -> Vec<TimelineEntry> {
     let live = live(events);

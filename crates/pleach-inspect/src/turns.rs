@@ -1,4 +1,4 @@
-//! [`turns`]: divides an invocation by the messages of its user.
+//! [`turns`]: divides an invocation at the user's messages.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use pleach_core::{Event, EventId};
 use serde::Serialize;
 
-/// A message or an answer of the user, with the events of the invocation up to the next one. A resume without a message
-/// leaves no mark, so it belongs to the previous turn.
+/// A turn: a message or an answer of the user, and the invocation's events up to the next message or answer. A resume
+/// without a message leaves no mark in the log, so it belongs to the previous turn.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Turn {
     /// The number of the turn, from 1.
     pub number: usize,
-    /// The place of the first event in the session, from 0.
+    /// The position of the first event in the session, from 0.
     pub place: usize,
     /// The id of the first event.
     pub event: EventId,
@@ -26,7 +26,7 @@ pub struct Turn {
     pub answers: Vec<String>,
 }
 
-/// Divides the events of one invocation, each with its place in the session, into turns.
+/// Divides the events of one invocation into turns. Each event comes with its position in the session.
 #[must_use]
 pub fn turns(own: &[(usize, &Arc<Event>)]) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();

@@ -1,8 +1,8 @@
 //! Drives invocations: loads the session, stores the user's message, runs the root node, stores and yields its events.
 //!
-//! This crate owns the order of steps in one invocation ([`Runner`], [`Run`]): store an event, yield it, then let its node
-//! continue. Nodes are run by `pleach-workflow`, and events are stored by a session service. It also owns the calls around
-//! invocations: followers, deadlines, signals, compaction, and the status of sessions.
+//! This crate owns the order of steps in one invocation ([`Runner`], [`Run`]): store an event, yield it, then let its
+//! node continue. Nodes are run by `pleach-workflow`, and events are stored by a session service. The crate also has
+//! followers, deadlines, signals, compaction, and the status of sessions.
 
 mod answers;
 mod app;

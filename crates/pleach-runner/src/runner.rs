@@ -83,21 +83,23 @@ impl Runner {
         Run::new(Arc::clone(&self.parts), request)
     }
 
-    /// Answers a question of a session, at any time and in any process; the invocation that asked continues.
+    /// Answers a question of a session; the invocation that asked continues. The call works at any time and in any
+    /// process.
     ///
     /// Name the session by user and id, by its key, or by its id alone. Name the question by its id, by invocation and id, or by
     /// a [`Question`](pleach_core::Question). All checks are made when the run starts; if one fails, nothing is stored:
     ///
-    /// - The answer must fit the question's schema and, if the node declares it by returning a `RequestInput<T>`, the type `T`.
-    ///   Results of long-running tools have no declared type and are stored unchecked.
+    /// - The answer must fit the question's schema. If the node returns a `RequestInput<T>`, the answer must also fit
+    ///   the type `T`. Results of long-running tools have no declared type and are stored unchecked.
     /// - A question named by its id alone must be open in only one invocation ([`RunError::AmbiguousQuestion`]).
-    /// - Repeating the stored answer succeeds and stores nothing; an interrupted invocation is resumed. If two processes send the
-    ///   same answer at once, one stores it and continues the invocation. The other run ends as
-    ///   [`RunEnd::Elsewhere`](crate::RunEnd::Elsewhere), or with the recorded result if there is one.
-    /// - A different answer replaces the first one until a node run that used the first one has completed: the run that asked, or
-    ///   one that started from its answer. After that it is an error ([`RunError::AlreadyAnswered`]): a completed node does not
-    ///   run again, so a newer answer would have no effect, even while other lanes of the invocation continue. Runs that
-    ///   complete in parallel lanes do not matter.
+    /// - Repeating the stored answer succeeds and stores nothing. If the invocation was interrupted after the first
+    ///   answer, it is resumed. If two processes send the same answer at once, one stores it and continues the
+    ///   invocation. The other run ends as [`RunEnd::Elsewhere`](crate::RunEnd::Elsewhere), or with the recorded result
+    ///   if there is one.
+    /// - A different answer replaces the first one until a node run that used the first one has completed: the run that
+    ///   asked, or a run that the answer started. After that, a different answer is refused
+    ///   ([`RunError::AlreadyAnswered`]), because a completed node does not run again. Runs that complete in parallel
+    ///   lanes do not matter.
     /// - The invocation must not be aborted ([`RunError::InvocationAborted`]).
     ///
     /// # Errors
@@ -153,19 +155,19 @@ impl Runner {
         self.start(RunRequest::new((user, session)).invocation_id(invocation))
     }
 
-    /// Reads a session's log after an event, or from its beginning, and then the events of the active run until it ends. Use it
-    /// for a client that has lost its connection.
+    /// Returns a reader of a session: first the stored events after an event, or all of them, and then the events of
+    /// the active run until it ends. Use it for a client that has lost its connection.
     ///
     /// `after` is the id of the last complete event that the client has. A server sends it as the `id:` of a server-sent event
     /// and receives it back as `Last-Event-ID`. Fragments are not stored, so their ids are not positions in the log.
     ///
     /// Checkpoints and echoes are left out; [`Runner::follow_with`] can include them, and can follow across pauses.
     ///
-    /// Any run of this Runner and its clones can be followed, detached or not. If several runs are active in the session, the
-    /// detached one is followed, or the one that began last if none is detached; [`Detached::follow`](crate::Detached::follow)
-    /// picks a specific run. The call waits for a detached run that has not created its session yet. Without an active run the
-    /// stream ends after the stored events, and [`Follow::status`] returns
-    /// [`FollowStatus::NotHere`](crate::FollowStatus::NotHere). ADK has no such call.
+    /// Any run of this Runner and its clones can be followed, detached or not. If several runs are active in the
+    /// session, the detached run is followed, or the run that began last if none is detached;
+    /// [`Detached::follow`](crate::Detached::follow) picks a specific run. The call waits for a detached run that has
+    /// not created its session yet. If no run is active, the stream ends after the stored events, and
+    /// [`Follow::status`] returns [`FollowStatus::NotHere`](crate::FollowStatus::NotHere). ADK has no such call.
     ///
     /// # Errors
     /// [`RunError::UnknownEvent`] if the session has no event `after`; [`RunError::SessionNotFound`],

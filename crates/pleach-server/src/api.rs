@@ -1,4 +1,4 @@
-//! [`Api`]: everything that all requests of a server share.
+//! [`Api`]: the services, settings and counters that all requests of a server share.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::origins::Origins;
 use crate::runs::{RunSlots, SessionTurns};
 use crate::{CallerRights, ServerLimits};
 
-/// Everything that all requests of a server share.
+/// The services, settings and counters that all requests of a server share.
 pub(crate) struct Api {
     pub(crate) runners: BTreeMap<String, Runner>,
     pub(crate) sessions: Arc<dyn SessionService>,
@@ -38,19 +38,19 @@ pub(crate) struct Api {
     pub(crate) auto_create_session: bool,
     /// Whether a run continues after its client has disconnected.
     pub(crate) detaches_runs: bool,
-    /// Whether serving starts the timers of the runners.
+    /// Whether the server starts the timers of its Runners when it begins to serve.
     pub(crate) timers: bool,
     pub(crate) slots: RunSlots,
     pub(crate) followers: RunSlots,
     pub(crate) turns: SessionTurns,
-    /// The turns of requests that change a session's state. They do not wait for runs.
+    /// Lets requests that change a session's state run one after the other. They do not wait for runs.
     pub(crate) changes: SessionTurns,
     /// Whether the server has the routes of the development server.
     #[cfg(feature = "dev")]
     pub(crate) is_dev: bool,
     #[cfg(feature = "dev")]
     pub(crate) traces: Option<crate::Traces>,
-    /// Whether clients on other machines may change anything through routes of the development server.
+    /// Whether clients on other machines may use the development server's routes that change or execute something.
     #[cfg(feature = "dev")]
     pub(crate) open_to_others: bool,
     #[cfg(feature = "inspect")]

@@ -15,7 +15,8 @@ use crate::entry::{Entry, enter};
 use crate::guard::Bind;
 use crate::routes;
 
-/// A built server: its routes, its Runners and its shutdown. All clones are the same server. ADK: `ApiServer`
+/// A built server, which has routes and Runners, and can be drained and closed. All clones are the same server. ADK:
+/// `ApiServer`
 #[derive(Clone)]
 pub struct ApiServer {
     api: Arc<Api>,
@@ -26,9 +27,9 @@ impl ApiServer {
         Self { api: Arc::new(api) }
     }
 
-    /// Returns the routes, for a service that has its own layers and its own listener: nest them with
-    /// `Router::nest_service`. That service then decides which hosts it answers to; the guard of origins is part of the
-    /// routes.
+    /// Returns the routes, for a service with its own layers and its own listener. Nest them with
+    /// `Router::nest_service`. The service decides to which hosts it answers. Requests of foreign origins are refused
+    /// by the routes themselves.
     pub fn router(&self) -> Router {
         self.routes(Bind::Unknown)
     }
@@ -48,9 +49,9 @@ impl ApiServer {
         let routes = routes::router();
         #[cfg(feature = "dev")]
         let routes = if self.api.is_dev { routes.merge(crate::dev::router()) } else { routes };
-        // After the last merge, because it only applies to routes that exist by then.
+        // This comes after the last merge, because it applies only to routes that already exist.
         let routes = routes.method_not_allowed_fallback(routes::wrong_method).with_state(Arc::clone(&self.api));
-        // Not a router layer: that would run after routing, and `enter` may change the route.
+        // `enter` is not a layer of the router: a layer would run after routing, but `enter` may change the path.
         Router::new().fallback_service(from_fn_with_state(entry, enter).layer(routes))
     }
 
@@ -60,8 +61,8 @@ impl ApiServer {
         self.api.runners.get(app)
     }
 
-    /// Drains all Runners at once: new runs are refused, followers end, and active runs have until the deadline.
-    /// Draining cannot be undone. Returns what was active, by app.
+    /// Drains all Runners at once: new runs are refused, followers end, and active runs may end until the deadline.
+    /// Draining cannot be undone. Returns, for each app, the runs that were active.
     ///
     /// # Cancel safety
     /// If the future is dropped, new runs stay refused and active ones continue.
@@ -76,10 +77,10 @@ impl ApiServer {
     /// Closes the toolsets and plugins of all apps, and then the session service.
     ///
     /// # Errors
-    /// The errors of whatever could not be closed; everything else is closed.
+    /// The errors of the parts that could not be closed. All other parts are closed.
     ///
     /// # Cancel safety
-    /// If the future is dropped, the rest stays open; closing again is safe.
+    /// If the future is dropped, the remaining parts stay open; closing again is safe.
     pub async fn close(&self) -> Result<(), RunError> {
         let mut errors = Vec::new();
         for runner in self.api.runners.values() {

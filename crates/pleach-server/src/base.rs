@@ -39,7 +39,7 @@ impl Default for Base {
 }
 
 impl Base {
-    /// Returns a server of these sessions without apps and without any other service.
+    /// Returns a server with this session service, but without apps or other services.
     ///
     /// # Errors
     /// [`ServerError::Origin`].

@@ -41,9 +41,9 @@ impl BoundServer {
         self.serve_until(pending(), Duration::ZERO).await;
     }
 
-    /// Serves until `stop` completes, and then shuts down in order: it accepts no more connections, refuses new runs,
-    /// drains active runs, and lets connections send what they have. It does not close the server: the owner calls
-    /// [`ApiServer::close`].
+    /// Serves until `stop` completes, and then shuts down in this order: it stops accepting connections, refuses new
+    /// runs, drains active runs, and lets the connections send their remaining data. It does not close the server: call
+    /// [`ApiServer::close`] for that.
     ///
     /// # Cancel safety
     /// Dropping the future cuts all connections off. Detached runs continue.
@@ -82,8 +82,8 @@ impl fmt::Debug for BoundServer {
 }
 
 impl ApiServer {
-    /// Listens at an address. At a loopback address, requests to other hosts are refused. Any other address can be
-    /// reached by everybody in its network, and the log warns of that unless callers are authenticated.
+    /// Listens on an address. On a loopback address, requests to other hosts are refused. A server on any other address
+    /// can be reached by everybody in the network; a warning is logged unless callers are authenticated.
     ///
     /// # Errors
     /// [`ServerError::Bind`].

@@ -9,7 +9,7 @@ use pleach_core::UserId;
 use crate::error::ApiError;
 
 /// The sender of a request. A service that authenticates its callers binds each of them to a user. A request for
-/// another user is then refused with 403, whether it names that user in its path or in its body.
+/// another user is then refused with 403, whether that user is named in the path or in the body.
 ///
 /// A layer in front of the routes puts the caller into the extensions of the request, or
 /// [`Server::caller`](crate::Server::caller) reads it from the request. Without either, every caller is

@@ -1,12 +1,12 @@
-//! [`CallerRights`]: what callers that are bound to a user may do besides acting for that user.
+//! [`CallerRights`]: the additional rights of callers that are bound to a user.
 
 use pleach_core::{Event, Map, Scope, StateRights};
 
 use crate::caller::Caller;
 use crate::error::ApiError;
 
-/// The rights of a caller that is bound to a user, to write more than that user's own data. There are none unless the
-/// program grants them.
+/// The additional rights of callers that are bound to a user: what they may write apart from that user's own data. By
+/// default they have none of these rights.
 ///
 /// Callers that may act for everybody ([`Caller::Anyone`]) have all these rights. No client may write reserved keys:
 /// see `docs/server.md`.
@@ -66,7 +66,7 @@ impl CallerRights {
         }
     }
 
-    /// Returns which state keys may be changed.
+    /// Returns the state keys that may be changed.
     pub(crate) fn state(self) -> StateRights {
         match self.app_state {
             Right::Given => StateRights::All,
@@ -87,7 +87,7 @@ impl CallerRights {
         refused.map_or(Ok(()), |refused| Err(refused.into()))
     }
 
-    /// Checks that the keys of a scope replace no stored value that this caller may not change.
+    /// Checks that the keys of a scope do not replace stored values that this caller may not change.
     ///
     /// # Errors
     /// 403 with the first key.

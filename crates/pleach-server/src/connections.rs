@@ -25,17 +25,17 @@ use crate::routes::service::HEALTH;
 /// How long the server waits after a connection could not be accepted, for example because the process has too many
 /// open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-/// How long connections may take to send the rest of their data after all runs have ended.
+/// How long connections may take to send their remaining data after all runs have ended.
 const LAST_WORDS: Duration = Duration::from_secs(5);
-/// The number of connections beyond the limit.
+/// The number of connections that are accepted in addition to the limit.
 const RESERVE: usize = 64;
 /// How long a connection of the reserve may stay open.
 const RESERVE_TIME: Duration = Duration::from_secs(5);
 
 /// The open connections.
 ///
-/// Beyond the limit, [`RESERVE`] further ones are open for a short time. Each answers one request. A request for the
-/// health of the server succeeds, so that a probe does not take a busy server for a dead one; other requests are
+/// If the limit is reached, up to [`RESERVE`] further connections are accepted for a short time. Each of them answers
+/// one request. A health check succeeds, so that a probe does not treat a busy server as dead; all other requests are
 /// answered with 503.
 pub(crate) struct Connections {
     router: Router,
@@ -70,7 +70,7 @@ impl Connections {
         }
     }
 
-    /// Accepts one connection, as soon as there is room for it, within the limit or in the reserve.
+    /// Accepts one connection as soon as there is room for it within the limit or in the reserve.
     ///
     /// # Cancel safety
     /// Dropping the future loses no connection.
@@ -108,7 +108,7 @@ impl Connections {
         expect(unused_variables, reason = "only routes of the development server ask for the peer")
     )]
     fn open(&mut self, stream: TcpStream, peer: SocketAddr, admission: Admission) {
-        // Each event is sent at once, however small it is.
+        // Each event is sent at once, even if it is small.
         stream.set_nodelay(true).ok();
         let router = match admission {
             Admission::Place(_) => self.router.clone(),
@@ -151,7 +151,7 @@ impl Connections {
     }
 }
 
-/// Serves one connection until it ends. When the server closes, the connection still sends the rest of its data.
+/// Serves one connection until it ends. When the server closes, the connection still sends its remaining data.
 async fn serve<S>(connection: http1::Connection<TokioIo<TcpStream>, S>, mut closed: watch::Receiver<bool>)
 where
     S: hyper::service::HttpService<hyper::body::Incoming, ResBody = axum::body::Body>,

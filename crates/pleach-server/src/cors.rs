@@ -1,5 +1,5 @@
-//! CORS: the headers that make browsers let pages of other origins read replies. No headers are sent unless origins are
-//! configured.
+//! CORS: the headers with which a server lets pages of other origins read its replies. They are sent only if origins
+//! are configured.
 // H92
 
 use axum::response::Response;
@@ -20,8 +20,8 @@ const METHODS: &str = "DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT";
 /// The header with which a page of a public network asks for access to a server in a private network.
 const PRIVATE_NETWORK: &str = "access-control-request-private-network";
 
-/// Answers a preflight, with which a browser asks whether it may send a request; `None` if the request is not a
-/// preflight.
+/// Answers a preflight, which is a browser's question whether it may send a request. Returns `None` if the request is
+/// not a preflight.
 pub(crate) fn preflight(method: &Method, headers: &HeaderMap, origins: &Origins) -> Option<Response> {
     let origin = headers.get(ORIGIN)?;
     let wanted = headers.get(ACCESS_CONTROL_REQUEST_METHOD)?;

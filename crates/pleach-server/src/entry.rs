@@ -1,4 +1,4 @@
-//! The steps that every request passes before its route: the default app, the guards, CORS, and the caller.
+//! The steps before routing, for every request: the default app, the guards, CORS, and the caller.
 // H93
 
 use std::panic::AssertUnwindSafe;
@@ -26,7 +26,7 @@ use crate::routes::service::HEALTH;
 /// The paths that every caller may request.
 const PUBLIC: &[&str] = &[HEALTH];
 
-/// The entry of a server that listens at an address.
+/// The state of [`enter`]: the server, and the kind of address that it listens on.
 #[derive(Clone)]
 pub(crate) struct Entry {
     pub(crate) api: Arc<Api>,
@@ -65,7 +65,7 @@ pub(crate) async fn enter(State(entry): State<Entry>, mut request: Request, next
     response
 }
 
-/// Puts the caller into the request.
+/// Finds the caller, and puts it into the extensions of the request.
 fn authenticate(api: &Api, request: Request) -> Result<Request, ApiError> {
     let (mut parts, body) = request.into_parts();
     let caller = api.caller.of(&parts);

@@ -19,7 +19,7 @@ pub(crate) enum ApiError {
     Detail(StatusCode, String),
     /// All problems of the request.
     Invalid(Vec<Problem>),
-    /// A failure whose reason the client does not learn.
+    /// A failure whose reason is not sent to the client.
     Internal,
     /// An app whose name is reserved for the framework.
     InternalApp(String),
@@ -64,8 +64,8 @@ impl ApiError {
     }
 }
 
-/// Marks the reply to a request for an app of the framework: a server that serves only this machine need not keep the
-/// name a secret.
+/// Marks the reply to a request for an app with a reserved name. A server that serves only this machine replaces the
+/// reply with one that shows the name.
 // H27
 #[derive(Clone)]
 #[cfg_attr(not(feature = "dev"), expect(dead_code, reason = "only a development server reads the name"))]
@@ -108,14 +108,14 @@ pub(crate) fn text_response(status: StatusCode, text: impl Into<Body>, content_t
     response
 }
 
-/// A state key that the client may not change is 403.
+/// The reply is 403.
 impl From<RefusedKey> for ApiError {
     fn from(refused: RefusedKey) -> Self {
         Self::forbidden(format!("{refused}."))
     }
 }
 
-/// Faults of the storage go to the log; the client only gets errors that it can act on.
+/// Faults of the storage are logged. The client gets a reason only for errors that it can do something about.
 impl From<SessionError> for ApiError {
     fn from(error: SessionError) -> Self {
         match &error {
@@ -163,7 +163,7 @@ impl From<MemoryError> for ApiError {
     }
 }
 
-/// Logs the code of the failure. Its text may contain data of users and tools, so it is not logged.
+/// Logs the code of the failure, but not its text, which may contain data of users and tools.
 fn logged(storage: &'static str, code: &'static str) {
     tracing::error!(storage, code, "a request failed in the storage");
 }

@@ -1,4 +1,4 @@
-//! The guards of hosts and origins, which decide which requests of browsers are accepted.
+//! Checks the host and the origin of a request, so that foreign web pages cannot use the server.
 // H90, H91
 
 use http::header::{HOST, ORIGIN};
@@ -7,10 +7,10 @@ use http::{HeaderMap, Uri};
 use crate::hosts::{host_of, is_loopback};
 use crate::origins::{Origins, scheme_of};
 
-/// The kind of address that the server listens at, if it is known.
+/// The kind of address that the server listens on, if it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bind {
-    /// Another service listens, and guards its hosts itself.
+    /// The routes are nested in another service, which listens and checks hosts itself.
     Unknown,
     Loopback,
     Network,
@@ -35,7 +35,7 @@ impl Refusal {
 /// Checks the host and the origin of a request.
 ///
 /// # Errors
-/// [`Refusal`] names the one that is not allowed.
+/// The [`Refusal`] names what is not allowed: the host or the origin.
 pub(crate) fn check(headers: &HeaderMap, uri: &Uri, bind: Bind, origins: &Origins) -> Result<(), Refusal> {
     if !host_is_allowed(headers, bind, origins) {
         return Err(Refusal::Host);
@@ -49,9 +49,9 @@ pub(crate) fn check(headers: &HeaderMap, uri: &Uri, bind: Bind, origins: &Origin
     }
 }
 
-/// A server at a loopback address can only be reached from this machine. A request with another host therefore comes
-/// from a page whose domain name was made to point here. Such a page has the same origin, so the guard of origins does
-/// not catch it.
+/// Returns `true` if the host of a request is allowed. A server on a loopback address can only be reached from this
+/// machine. So a request with another host comes from a page whose domain name was made to point to this machine. The
+/// origin of such a page equals the host, so checking the origin does not reveal it.
 fn host_is_allowed(headers: &HeaderMap, bind: Bind, origins: &Origins) -> bool {
     if bind != Bind::Loopback || origins.are_all() {
         return true;
@@ -76,7 +76,7 @@ fn origin_is_allowed(origin: &str, headers: &HeaderMap, uri: &Uri, bind: Bind, o
     own_origin(headers, uri).is_some_and(|own| own == origin)
 }
 
-/// Returns the origin to which the request was sent, according to the headers of proxies.
+/// Returns the server's own origin, as the client addressed it. The headers of proxies are considered.
 fn own_origin(headers: &HeaderMap, uri: &Uri) -> Option<String> {
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(first_value);
     if let Some((proto, host)) = header("forwarded").and_then(forwarded) {

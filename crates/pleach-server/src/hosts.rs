@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Returns an authority without its port. A malformed authority is returned whole, so that `127.0.0.1:80.evil.example`
-/// is not taken for a loopback address.
+/// Returns an authority without its port. A malformed authority is returned unchanged, so that
+/// `127.0.0.1:80.evil.example` is not treated as a loopback address.
 pub(crate) fn without_port(authority: &str) -> &str {
     let (host, rest) = if let Some(inner) = authority.strip_prefix('[') {
         match inner.split_once(']') {

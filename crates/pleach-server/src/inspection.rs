@@ -1,23 +1,23 @@
-//! [`Inspection`]: whether a server has an inspector, and what it may do. [`Readers`]: how many sessions it reads at
-//! once.
+//! [`Inspection`]: whether a server has an inspector, and what the inspector may do. [`Readers`]: limits how many
+//! sessions it reads at once.
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Whether a server has an inspector, and what it may do.
+/// Whether a server has an inspector, and what the inspector may do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inspection {
     /// The server has no inspector.
     Off,
-    /// The inspector is part of a server with the API, and moves sessions of the served apps on.
+    /// The inspector is part of a server with the API. It can start and continue runs of the served apps.
     Full,
     /// The server is an inspector only, and is read-only.
     ReadOnly,
 }
 
-/// How many sessions an inspector reads at once. Each read takes the memory of a whole session, and occupies a
-/// processor core.
+/// How many sessions an inspector reads at once. Each read needs the memory of a whole session and occupies a processor
+/// core.
 const MOST: usize = 4;
 
 /// The permits for reading a session. Requests without a permit queue.

@@ -10,15 +10,15 @@ use serde_json::Value;
 use crate::error::{ApiError, json_response};
 use crate::redact::{clean, is_suspect};
 
-/// Returns a reply with a value of one of the framework's own types.
+/// Returns a reply with a value of one of pleach's types.
 ///
 /// # Errors
-/// 500 if the value has no JSON form; all of those types have one.
+/// 500 if the value has no JSON form. All of these types have one.
 pub(crate) fn reply<T: Serialize + ?Sized>(value: &T) -> Result<Response, ApiError> {
     Ok(json_response(StatusCode::OK, public_json(value)?))
 }
 
-/// Returns a reply with JSON that was made for it.
+/// Returns a reply with this JSON, unchanged.
 pub(crate) fn plain(value: &Value) -> Response {
     json_response(StatusCode::OK, value.to_string())
 }
@@ -28,7 +28,7 @@ pub(crate) fn null() -> Response {
     json_response(StatusCode::OK, "null".to_owned())
 }
 
-/// Returns the text of a value as clients see it.
+/// Returns the JSON text of a value as clients see it.
 ///
 /// # Errors
 /// See [`reply`].
@@ -37,7 +37,8 @@ pub(crate) fn public_json<T: Serialize + ?Sized>(value: &T) -> Result<String, Ap
     if !is_suspect(&text) {
         return Ok(text);
     }
-    // Not parsed from the text: a session is nested deeper than its events, and a parser limits the depth.
+    // The document is not parsed from the text, because parsers limit the depth, and a session is nested deeper than
+    // its events.
     let mut document = to_camel(value).map_err(no_json)?;
     clean(&mut document);
     Ok(document.to_string())

@@ -1,15 +1,15 @@
-//! The HTTP and SSE API of ADK over Runners: sessions, runs, artifacts and memory of apps.
+//! Serves the HTTP and SSE API of ADK: the sessions, runs, artifacts and memory of apps.
 //!
 //! - [`Server`] takes apps and shared services and builds a Runner for each app.
-//! - The built [`ApiServer`] returns routes to nest in another service, or listens on its own as a [`BoundServer`].
-//! - Every request passes the guards of hosts and origins, then its [`Caller`] is found and checked against the user
-//!   that the request names.
-//! - A run is driven by a task of its own that holds at most one event for its client, so a slow client only slows its
-//!   own run.
-//! - Feature `inspect` adds pages that show sessions and move them on. Feature `dev` adds what a browser UI needs: its
-//!   files, pictures of apps, and traces of runs.
-//! - The crate uses services and Runners, never a backend. It makes no decisions about runs: it reads requests and
-//!   writes replies.
+//! - The built [`ApiServer`] listens on an address as a [`BoundServer`], or returns its routes for another service.
+//! - For every request, the host and the origin are checked first. Then the [`Caller`] is found, who must be allowed to
+//!   act for the user that the request names.
+//! - Each run has its own task, which holds at most one event for its client. So a slow client slows down only its own
+//!   run.
+//! - The feature `inspect` adds pages that show sessions, send messages and answer questions. The feature `dev` adds
+//!   the routes of a browser UI: its files, pictures of apps, and traces of runs.
+//! - The crate uses services and Runners, but never names a backend. It reads requests and writes replies; the Runners
+//!   decide about runs.
 
 mod api;
 mod api_server;

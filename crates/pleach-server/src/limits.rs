@@ -1,9 +1,9 @@
-//! [`ServerLimits`]: the limits of what one client may use.
+//! [`ServerLimits`]: limits how much of a server one client may use.
 
 use std::time::Duration;
 
-/// The limits of what one client may use of a server. A request that exceeds a limit is answered with a status and a
-/// text that names the limit.
+/// Limits how much of a server one client may use. The reply to a request that exceeds a limit has an error status and
+/// names the limit.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ServerLimits {
@@ -11,32 +11,34 @@ pub struct ServerLimits {
     pub body_bytes: usize,
     /// How many events a session may be created with: 1,000 by default. More are answered with 422.
     pub events: usize,
-    /// How many parts a message may have, or all events of a new session together: 10,000 by default. More are answered
-    /// with 422.
+    /// How many parts a message, or all events of a new session together, may have: 10,000 by default. More are
+    /// answered with 422.
     pub parts: usize,
-    /// How many values the JSON of a body may have, counting each list, object, text, number and constant: 250,000 by
-    /// default. More are answered with 422. A value takes many times the memory of its text, so this bounds the memory
-    /// of a request.
+    /// How many values the JSON of a body may have: 250,000 by default. Each list, object, string, number and constant
+    /// is one value. More are answered with 422. A value needs many times the memory of its text, so this limits the
+    /// memory of a request.
     pub values: usize,
-    /// How deeply lists and objects of a body may be nested: [`MOST_LEVELS`](Self::MOST_LEVELS) by default and at most.
-    /// More is answered with 400.
+    /// How deeply lists and objects of a body may be nested: [`MOST_LEVELS`](Self::MOST_LEVELS) by default, which is
+    /// also the maximum. A deeper body is answered with 400.
     pub levels: usize,
-    /// How long a request may take to arrive: 30 seconds by default for its head, and as long again for its body. A
-    /// late body is answered with 408; after a late head the connection is closed. A session that is created with
-    /// events must also be stored within this time; otherwise it is removed, and the reply is 503.
+    /// How long the head of a request may take to arrive, and then its body: 30 seconds each by default. If the head is
+    /// late, the connection is closed; if the body is late, the reply is 408. A session that is created with events
+    /// must also be stored within this time. Otherwise the session is removed, and the reply is 503.
     pub request_time: Duration,
-    /// How many runs of one user of an app may be active at once: 1,000 by default. Another one is answered with 429.
+    /// How many runs of one user of an app may be active at once: 1,000 by default. Further runs are answered with 429.
     pub runs_per_user: usize,
-    /// How many streams of one user of an app may follow sessions at once: 100 by default. Another one is answered with 429.
+    /// How many streams of one user of an app may follow sessions at once: 100 by default. Further streams are answered
+    /// with 429.
     pub followers_per_user: usize,
-    /// How long one request may run an agent: without limit by default. After this time the run is aborted, and the
-    /// request is answered with 504 or with an error in its stream.
+    /// How long the run of one request may take: without limit by default. After this time the run is aborted, and the
+    /// reply is 504, or an error in the stream.
     pub run_time: Option<Duration>,
     /// How long a client may leave an event of its stream unread: five minutes by default. After this time the client
-    /// is treated as gone. A request waits equally long for other runs of its session, and is then answered with 409.
+    /// is treated as disconnected. A request waits for other runs of its session for the same time; then the reply is
+    /// 409.
     pub slow_client_timeout: Duration,
-    /// How many connections are open at once: 10,000 by default. A request on a further connection is answered with
-    /// 503, except for `/health`.
+    /// How many connections may be open at once: 10,000 by default. Requests on further connections are answered with
+    /// 503, except requests to `/health`.
     pub connections: usize,
 }
 
@@ -59,7 +61,7 @@ impl Default for ServerLimits {
 }
 
 impl ServerLimits {
-    /// The most levels of JSON that a server accepts.
+    /// The maximum depth of JSON that a server accepts.
     pub const MOST_LEVELS: usize = 127;
 
     /// Returns the default limits.
@@ -82,7 +84,7 @@ impl ServerLimits {
         self
     }
 
-    /// Sets how many parts a message may have, or all events of a new session together.
+    /// Sets how many parts a message, or all events of a new session together, may have.
     #[must_use]
     pub fn parts(mut self, parts: usize) -> Self {
         self.parts = parts;
@@ -125,7 +127,7 @@ impl ServerLimits {
         self
     }
 
-    /// Sets how long one request may run an agent.
+    /// Sets how long the run of one request may take.
     #[must_use]
     pub fn run_time(mut self, time: impl Into<Option<Duration>>) -> Self {
         self.run_time = time.into();

@@ -3,7 +3,7 @@
 
 use crate::error::ApiError;
 
-/// Returns the error for a name without an app.
+/// Returns the error for a name that is not the name of an app.
 pub(crate) fn unknown_app(name: &str) -> ApiError {
     if is_internal(name) {
         return ApiError::InternalApp(name.to_owned());
@@ -11,7 +11,7 @@ pub(crate) fn unknown_app(name: &str) -> ApiError {
     not_served(name)
 }
 
-/// Returns the error for a name without an app, on a server that hides no names.
+/// Returns the error for a name that is not the name of an app, on a server that hides no names.
 pub(crate) fn not_served(name: &str) -> ApiError {
     if is_valid(name) {
         return ApiError::not_found(format!("Agent not found: '{name}'. No app of this name is served."));

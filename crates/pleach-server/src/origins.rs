@@ -54,7 +54,7 @@ impl Origins {
             || self.patterns.as_ref().is_some_and(|patterns| patterns.is_match(origin))
     }
 
-    /// Returns true if a literal origin has this host.
+    /// Returns true if one of the literal origins has this host.
     pub(crate) fn vouch_for(&self, host: &str) -> bool {
         let host = without_port(host).to_lowercase();
         let host = host.trim_end_matches('.');

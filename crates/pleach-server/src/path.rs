@@ -1,4 +1,4 @@
-//! Extractors for what the path of a request names: a user, a session, an artifact.
+//! Extractors for the app, user, session, event or artifact that the path of a request names.
 
 use std::sync::Arc;
 
@@ -15,13 +15,13 @@ use crate::error::ApiError;
 /// The app of a path.
 pub(crate) struct AppPath(pub(crate) String);
 
-/// The user of a path, for whom the caller may act.
+/// The user that a path names. The caller may act for this user.
 pub(crate) struct UserPath {
     pub(crate) app: AppName,
     pub(crate) user: UserId,
 }
 
-/// The session of a path, of a user for whom the caller may act.
+/// The session that a path names. The caller may act for its user.
 pub(crate) struct SessionPath(pub(crate) SessionKey);
 
 /// An event of a session.
@@ -31,7 +31,7 @@ pub(crate) struct EventPath {
     pub(crate) event: String,
 }
 
-/// An event or a session of an app, by its id alone, and the user to whom the caller is bound, if any.
+/// The id of an event or a session of an app, without its user, and the user to whom the caller is bound, if any.
 #[cfg(feature = "dev")]
 pub(crate) struct TracePath {
     pub(crate) app: String,
@@ -136,7 +136,7 @@ impl FromRequestParts<Arc<Api>> for CallerRights {
     }
 }
 
-/// The decoded segments of a path, by the names that the route gives them.
+/// The decoded segments of a path, by the parameter names of the route.
 struct Segments(Vec<(String, String)>);
 
 impl Segments {
@@ -150,7 +150,7 @@ impl Segments {
         Some(self.0.swap_remove(place).1)
     }
 
-    /// Takes one segment. A segment that is empty or has an encoded slash is "no route".
+    /// Takes one segment. If the segment is empty or has an encoded slash, the error is "no route".
     fn take(&mut self, name: &str) -> Result<String, ApiError> {
         let is_one = |value: &String| !value.is_empty() && !value.contains(['/', '\0']);
         self.find(name).filter(is_one).ok_or_else(ApiError::no_route)
@@ -170,7 +170,7 @@ impl Segments {
     }
 }
 
-/// Returns the caller, whom the entry has put into the extensions. Without one the caller is unknown.
+/// Returns the caller that `entry.rs` has put into the extensions. If there is none, the caller is unknown.
 pub(crate) fn caller(parts: &Parts) -> &Caller {
     parts.extensions.get::<Caller>().unwrap_or(&Caller::Unknown)
 }

@@ -1,4 +1,4 @@
-//! Parameters of a query.
+//! Reads the parameters of a query string.
 
 use http::Uri;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Removes what a client must not see: secrets of credentials, and metadata of the framework.
+//! Removes values that a client must not see: secrets of credentials, and metadata of the framework.
 // H9
 
 use pleach_auth::{hide_secrets, may_hold_secrets};
@@ -7,12 +7,13 @@ use serde_json::{Map, Value};
 /// The prefix of the framework's own metadata.
 const INTERNAL: &str = "__adk_internal_";
 
-/// Returns true if a document may hold something to remove. `text` is its JSON without spaces between the tokens.
+/// Returns true if a document may contain such values. `text` is the JSON of the document, without spaces between the
+/// tokens.
 pub(crate) fn is_suspect(text: &str) -> bool {
     text.contains("\"__adk_internal_") || may_hold_secrets(text)
 }
 
-/// Removes what a client must not see. The recursion is as deep as the value, which the stores limit.
+/// Removes values that a client must not see. The recursion is as deep as the value, and the stores limit that depth.
 pub(crate) fn clean(value: &mut Value) {
     hide_secrets(value);
     drop_internal(value);

@@ -21,8 +21,7 @@ use crate::{ApiServer, BoundServer, Caller, CallerRights, ServerError, ServerLim
 /// The environment variable that names the default app.
 const DEFAULT_APP: &str = "ADK_DEFAULT_APP_NAME";
 
-/// Builds a server of apps over shared services. Each app gets its own Runner; the services, the clock and the limits
-/// are set once.
+/// Builds a server for apps. Each app gets its own Runner; all apps share the services, the clock and the limits.
 ///
 /// # Example
 /// ```no_run
@@ -100,9 +99,9 @@ impl Server {
         self.app_with(app, |runner| runner)
     }
 
-    /// Adds an app whose Runner is built with more than the server's services, such as provided values or a default
-    /// model. Settings made in the closure apply to this app only. Leave the session, artifact and memory services as
-    /// they are: the routes use the server's.
+    /// Adds an app and changes the settings of its Runner, for example to provide values or to set a default model. The
+    /// settings in the closure apply to this app only. Do not set the session, artifact and memory services there,
+    /// because the routes use those of the server.
     pub fn app_with(
         mut self,
         app: App,
@@ -157,14 +156,14 @@ impl Server {
         self
     }
 
-    /// Sets how the caller of a request is found, instead of taking a [`Caller`] from its extensions. The function sees
-    /// the head of the request, including the extensions that layers in front have added.
+    /// Sets a function that returns the caller of a request. It gets the head of the request, including the extensions
+    /// that layers in front have added. Without it, the [`Caller`] is read from the extensions.
     pub fn caller(mut self, find: impl Fn(&Parts) -> Caller + Send + Sync + 'static) -> Self {
         self.base.caller = FindCaller::new(find);
         self
     }
 
-    /// Sets what callers that are bound to a user may do besides acting for that user: without this setting, nothing.
+    /// Sets the additional rights of callers that are bound to a user. By default they may only act for that user.
     pub fn caller_rights(mut self, rights: CallerRights) -> Self {
         self.base.caller_rights = rights;
         self
@@ -178,15 +177,16 @@ impl Server {
         self
     }
 
-    /// Sets the app of requests that name none, instead of the environment variable `ADK_DEFAULT_APP_NAME`.
+    /// Sets the app for requests that name none. Without this setting, the environment variable `ADK_DEFAULT_APP_NAME`
+    /// names it.
     // H10
     pub fn default_app(mut self, name: impl Into<String>) -> Self {
         self.default_app = Some(name.into());
         self
     }
 
-    /// Sets the path under which clients see the server, if a proxy removes it: a path, or a whole URL. Redirects use
-    /// it.
+    /// Sets the path or URL under which clients reach the server, if a proxy removes that path from requests. Redirects
+    /// use it.
     /// ADK: `--url_prefix`
     // H11
     pub fn url_prefix(mut self, prefix: impl AsRef<str>) -> Self {
@@ -194,7 +194,7 @@ impl Server {
         self
     }
 
-    /// Sets whether a run creates its session if there is none: false by default. ADK: `--auto_create_session`
+    /// Sets whether a run creates its session if that does not exist; false by default. ADK: `--auto_create_session`
     // H62
     pub fn auto_create_session(mut self, yes: bool) -> Self {
         self.auto_create_session = yes;
@@ -208,23 +208,23 @@ impl Server {
         self
     }
 
-    /// Sets whether a run continues after its client has disconnected. By default it does not: the run is aborted. A
-    /// client that comes back reads on at `…/sessions/{id}/events`.
+    /// Sets whether a run continues after its client has disconnected. By default the run is aborted. A client that
+    /// reconnects reads the further events at `…/sessions/{id}/events`.
     // H55
     pub fn detach_runs(mut self, yes: bool) -> Self {
         self.detaches_runs = yes;
         self
     }
 
-    /// Sets whether the server, once it serves, also ends sleeps and answers questions at their deadlines for runs that
-    /// other processes have left. If off, it does so only for its own runs. See [`Runner::start_timers`].
+    /// Sets whether a serving server ends sleeps, and answers questions at their deadlines, for the runs of all
+    /// processes. If false, it does this only for its own runs. See [`Runner::start_timers`].
     pub fn timers(mut self, yes: bool) -> Self {
         self.timers = yes;
         self
     }
 
-    /// Sets whether the server has the routes of the development server, which show the structure of apps and the steps
-    /// of runs: false by default. ADK: `DevServer`
+    /// Sets whether the server has the routes of the development server, which show the structure of apps and the spans
+    /// of runs; false by default. ADK: `DevServer`
     // H105–H117
     #[cfg(feature = "dev")]
     pub fn dev(mut self, yes: bool) -> Self {
@@ -232,8 +232,8 @@ impl Server {
         self
     }
 
-    /// Shows the spans of runs in the routes of the development server, which [`dev`](Self::dev) or [`dev_ui`](Self::dev_ui) turns on. A
-    /// layer of the program's subscriber records them: see [`Traces`](crate::Traces).
+    /// Shows the spans of runs in the development server, which [`dev`](Self::dev) or [`dev_ui`](Self::dev_ui) turns
+    /// on. A layer of the program's subscriber records the spans: see [`Traces`](crate::Traces).
     // H110, H111
     #[cfg(feature = "dev")]
     pub fn traces(mut self, traces: crate::Traces) -> Self {
@@ -322,7 +322,7 @@ impl Server {
         }))
     }
 
-    /// Returns the inspector of the built server. By default only a development server has one.
+    /// Returns the kind of inspector that the built server has. By default only a development server has one.
     #[cfg(feature = "inspect")]
     fn inspection(&self) -> crate::inspection::Inspection {
         #[cfg(feature = "dev")]
@@ -347,7 +347,7 @@ impl Server {
         self.build()?.bind(address).await
     }
 
-    /// Builds the server as routes of another service. See [`ApiServer::router`].
+    /// Builds the server, and returns its routes for another service. See [`ApiServer::router`].
     ///
     /// # Errors
     /// [`ServerError`] for the first fault of the configuration.

@@ -15,7 +15,7 @@ pub enum ServerError {
     /// Two apps have the same name.
     #[error("the server has two apps named '{0}'; use different names")]
     DuplicateApp(String),
-    /// The default app is not one of the server's.
+    /// The default app is not an app of the server.
     #[error("the default app '{0}' is not an app of the server: add it with `.app(…)`")]
     UnknownDefaultApp(String),
     /// The folder of the browser UI does not exist.

@@ -6,12 +6,12 @@ use std::task::Poll;
 
 use crate::ServerError;
 
-/// Listens for the signals that ask the program to end: Ctrl-C, and on Unix also SIGTERM, as service managers send it.
-/// The future completes at the first signal. Pass it to [`BoundServer::serve_until`](crate::BoundServer::serve_until).
+/// Listens for the signals that ask the program to end: Ctrl-C, and on Unix also SIGTERM, which service managers send.
+/// The future completes on the first signal. Pass it to [`BoundServer::serve_until`](crate::BoundServer::serve_until).
 ///
-/// The function listens from its call on, not from the first poll of the future. Call it before the program reports
-/// that it is ready: an earlier signal ends the program as if there were no handler. From the call on, these signals no
-/// longer end the program by themselves, even after the future has been dropped.
+/// Listening starts with the call, not with the first poll of the future. Call the function before the program reports
+/// that it is ready, because a signal before the call ends the program at once. After the call, these signals no longer
+/// end the program by themselves, even if the future has been dropped.
 ///
 /// # Errors
 /// [`ServerError::Signal`].

@@ -1,4 +1,4 @@
-//! Server-sent events: the blocks of a stream.
+//! Server-sent events: makes streams and their blocks.
 // H53
 
 use std::convert::Infallible;
@@ -17,7 +17,7 @@ use crate::api::Api;
 use crate::error::{ApiError, text_response};
 use crate::json::public_json;
 
-/// Asks proxies to forward every block at once.
+/// The header that asks proxies to forward every block at once.
 const NO_BUFFER: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// How long a stream that follows a session may be silent before it sends a comment.
@@ -33,9 +33,9 @@ pub(crate) fn response(blocks: impl Stream<Item = String> + Send + 'static) -> R
     response
 }
 
-/// Returns a response that streams what is new in a session for as long as its client is connected. While nothing is
-/// new it sends comments, which clients skip: otherwise neither the server nor a proxy between them would notice that a
-/// client has gone.
+/// Returns a response that streams the new events of a session for as long as its client is connected. While there are
+/// none, it sends comments, which clients skip. Otherwise neither the server nor a proxy would notice that the client
+/// has disconnected.
 ///
 /// # Errors
 /// 429 if the user has too many such streams.
@@ -63,13 +63,13 @@ pub(crate) fn block(json: &str) -> String {
     format!("data: {json}\n\n")
 }
 
-/// Returns a block whose id is a position in the log. An id that could end its line is left out.
+/// Returns a block whose id is a position in the log. An id with a line break is left out.
 pub(crate) fn block_with_id(id: &str, json: &str) -> String {
     if id.contains(['\n', '\r', '\0']) { block(json) } else { format!("id: {id}\ndata: {json}\n\n") }
 }
 
-/// Returns the blocks of an event: one block, or two if the event has both a message and files, which pages show
-/// separately.
+/// Returns the blocks of an event. If the event has both a message and files, and `splits_artifacts` is true, there are
+/// two blocks, which pages show separately.
 ///
 /// # Errors
 /// See [`public_json`].

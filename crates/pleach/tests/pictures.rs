@@ -1,4 +1,5 @@
-//! The pictures on the page on concepts equal the pictures that pleach draws. `PLEACH_BLESS=1` writes them again.
+//! Checks that the pictures in `docs/concepts.md` equal the pictures that pleach draws. `PLEACH_BLESS=1` writes them
+//! again.
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 use std::path::Path;

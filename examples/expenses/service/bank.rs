@@ -1,4 +1,4 @@
-//! The payments. A file with a line for each payment replaces a bank's API.
+//! The bank. In place of a bank's API, it is a file with a line for each payment.
 
 use std::io;
 use std::path::PathBuf;
@@ -9,10 +9,10 @@ use tokio::fs::{self, OpenOptions};
 use tokio::io::AsyncWriteExt as _;
 use tokio::sync::Mutex;
 
-/// A bank that makes one payment for each idempotency key, like real banks' APIs.
+/// A bank. Like the APIs of real banks, it makes only one payment for each idempotency key.
 pub(crate) struct Bank {
     ledger: PathBuf,
-    /// The time that the bank takes to confirm a payment that it has made.
+    /// How long the bank takes to confirm a payment that it has made.
     delay: Duration,
     turn: Mutex<()>,
 }
@@ -25,7 +25,7 @@ struct Payment {
     cents: u32,
 }
 
-/// The bank cannot be reached, or does not confirm that it has paid.
+/// The error of a bank that cannot be reached, or does not confirm a payment.
 #[derive(Debug, thiserror::Error)]
 #[error("the bank does not answer: {0}")]
 pub(crate) struct BankError(#[from] io::Error);

@@ -1,4 +1,4 @@
-//! The stream of an expense's events, as server-sent events.
+//! Streams the events of an expense as server-sent events.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -18,7 +18,8 @@ use super::Service;
 use super::expense::OUTCOME;
 use super::problem::Problem;
 
-/// How long a stream may be silent before it checks the status of the expense, which reads the session.
+/// How long a stream may be silent before it checks the status of the expense. The check reads the session, so it must
+/// be rare.
 const QUIET: Duration = Duration::from_secs(15);
 
 #[derive(Deserialize)]
@@ -51,7 +52,7 @@ pub(super) async fn events(
     let last = headers.get("last-event-id").and_then(|last| last.to_str().ok().map(str::to_owned));
     let after = last.or(from.after).map(EventId::from);
     let session = SessionKey::new(service.runner.app_name(), employee, id);
-    // Read before the stream begins: events that are stored later arrive in the stream.
+    // The state is read before the stream begins. Events that are stored later arrive in the stream.
     let stored = service.stored(&session).await?.ok_or_else(|| RunError::SessionNotFound(session.clone()))?;
     let is_done = OUTCOME.of(&stored)?.is_some();
     let options = FollowOptions::new().after(after.clone()).across_pauses(!is_done);
@@ -76,8 +77,8 @@ fn stream(
                 }
                 None | Some(Ok(None)) => break,
                 Some(Err(_)) => {
-                    // If the run has failed or was aborted in another process: send the events stored by now, and then
-                    // end.
+                    // The run may have failed, or been aborted, in another process. In that case send the remaining
+                    // stored events, and end.
                     if has_ended(&service, &session).await
                         && let Ok(rest) = service.runner.follow(&session, last.clone()).await
                     {
@@ -116,7 +117,7 @@ impl Shown {
             return None;
         }
         let question = event.request.as_deref().cloned();
-        // Only the class: the text may contain what a bank said.
+        // Only the class of the error is sent, because its text may contain texts of the bank.
         let error = event.error_code().map(str::to_owned);
         let outcome = event.actions().state_delta().get(OUTCOME.name()).cloned();
         let has_news = question.is_some() || error.is_some() || outcome.is_some() || event.output().is_some();

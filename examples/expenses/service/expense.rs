@@ -4,7 +4,7 @@ use pleach::prelude::*;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// An employee's report of what was spent.
+/// An employee's report of an expense.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Report {
@@ -18,10 +18,11 @@ pub(crate) struct Report {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Decision {
     pub(crate) approved: bool,
-    /// Why.
+    /// The reason for the decision.
     #[serde(default)]
     pub(crate) note: Option<String>,
-    /// The person who answered, set by the service: forms leave out fields that are `readOnly`. `None` at the deadline.
+    /// The person who answered; `None` if the deadline did. The service sets it. Forms leave it out, because it is
+    /// `readOnly`.
     #[serde(default)]
     #[schemars(extend("readOnly" = true))]
     pub(crate) by: Option<String>,
@@ -31,7 +32,7 @@ pub(crate) struct Decision {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "result", rename_all = "snake_case")]
 pub(crate) enum Outcome {
-    /// The money is on its way, and this is the bank's receipt.
+    /// The bank has paid, and has returned this receipt.
     Paid {
         receipt: String,
     },
@@ -41,7 +42,7 @@ pub(crate) enum Outcome {
     },
 }
 
-/// The state key of the report. Later nodes read it there.
+/// The state key of the report, which later nodes read.
 pub(crate) const REPORT: Key<Report> = Key::new("report");
 
 /// The state key of the outcome, which is stored with the last event of an expense.

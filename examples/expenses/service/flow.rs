@@ -1,4 +1,4 @@
-//! The workflow: what happens to an expense, node by node.
+//! The workflow of an expense.
 //!
 //! ```text
 //! START ─ check ┬ small ─────────────────────── pay
@@ -15,7 +15,7 @@ use serde_json::json;
 use super::bank::{Bank, BankError};
 use super::expense::{Decision, OUTCOME, Outcome, REPORT, Report};
 
-/// The id of the question, and the role that is asked.
+/// The id of the question, and the role that it is assigned to.
 const APPROVAL: &str = "approval";
 const MANAGERS: &str = "managers";
 
@@ -44,18 +44,18 @@ enum Verdict {
     Rejected,
 }
 
-/// State that `pay` reads. The field's name is the key.
+/// The state that `pay` reads. The name of the field is the state key.
 #[derive(Deserialize)]
 struct Filed {
     report: Report,
 }
 
-/// Puts the nodes together. An edge between types that do not fit does not compile.
+/// Builds the workflow from its nodes. An edge between types that do not fit does not compile.
 pub(crate) fn workflow() -> Result<Workflow<Report>, BuildError> {
     let mut wf = Workflow::builder("expense").input::<Report>();
     let (check, approve) = (wf.node("check", check), wf.node("approve", approve));
     let (decide, reject) = (wf.node("decide", decide), wf.node("reject", reject));
-    // A node with steps runs again on a resume, so that it finds their results.
+    // A node with steps must run again on a resume, and reuses the stored results of its steps.
     let pay = wf.add(FunctionNode::new("pay", pay).rerun_on_resume(true));
     wf.edge(START, check)
         .route(check, Size::Small, pay)
@@ -92,7 +92,8 @@ async fn decide(Input(decision): Input<Decision>) -> Output<Decision, Verdict> {
     Output::of(decision).route(verdict)
 }
 
-/// Pays once, whatever happens: a stored result is not computed again, and a repeated call has the same key.
+/// Pays once, even after failures and restarts: a step with a stored result does not run again, and a repeated call of
+/// the bank has the same key.
 async fn pay(
     ctx: Context,
     Shared(bank): Shared<Bank>,

@@ -1,4 +1,4 @@
-//! The inbox: open questions in pages, and the answers to them.
+//! The routes that list open questions in pages, and that answer a question.
 
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, QueryRejection};
@@ -21,7 +21,7 @@ const PAGE: usize = 50;
 
 #[derive(Deserialize)]
 pub(super) struct Wanted {
-    /// The role that is asked.
+    /// The role that the questions are assigned to.
     assignee: Option<String>,
     limit: Option<usize>,
     /// The `next` of the previous page.
@@ -34,7 +34,7 @@ pub(super) struct Page {
     next: Option<String>,
 }
 
-/// A question, and its expense.
+/// An open question and the expense that it is about.
 #[derive(Serialize)]
 struct Item {
     employee: String,
@@ -77,10 +77,10 @@ pub(super) async fn answer(
     let session = SessionKey::new(service.runner.app_name(), employee, id);
     let question = asked(&service, &session, &question, &caller).await?;
     if let Value::Object(fields) = &mut answer {
-        // Overwrites any value in the body.
+        // This overwrites a value in the body.
         fields.insert("by".to_owned(), caller.user.into());
     }
-    // The second of two answers is refused, even if it arrives while the first one is being processed.
+    // If two answers are sent, the second one is refused, even if it arrives while the first one is being processed.
     let options = AnswerOptions::new().only_if_open(true).queue(true);
     let run = service.runner.answer_with(&session, [(&question, answer)], options)?;
     begun(run.detach()).await.map_err(|error: RunError| error.into()).map(|_| StatusCode::ACCEPTED)

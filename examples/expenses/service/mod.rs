@@ -1,17 +1,17 @@
-//! The service: what it does with an expense, and its HTTP API.
+//! The service: the workflow of an expense, and the HTTP API around it.
 //!
-//! | module | has |
+//! | module | content |
 //! | --- | --- |
 //! | `expense` | the data: reports, decisions, outcomes |
 //! | `bank` | the payments, which must not happen twice |
 //! | `flow` | the workflow |
-//! | `state` | what all requests share: the Runner, and the sign of the end |
+//! | `state` | what all requests share: the Runner, and the token that ends streams |
 //! | `routes` | the API: submit, status, retry |
 //! | `inbox` | open questions and answers |
-//! | `caller` | who sends a request |
+//! | `caller` | the sender of a request |
 //! | `events` | the stream of an expense's events |
 //! | `problem` | errors as statuses and bodies |
-//! | `recovery` | what an earlier process has left unfinished |
+//! | `recovery` | continues expenses that earlier processes have left unfinished |
 
 mod bank;
 mod caller;

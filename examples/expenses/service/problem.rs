@@ -8,12 +8,12 @@ use pleach::SessionError;
 use pleach::prelude::*;
 use serde_json::json;
 
-/// An error as a client reads it.
+/// An error in the form that clients receive.
 #[derive(Debug)]
 pub(crate) struct Problem {
     status: StatusCode,
     text: String,
-    /// The place of the fault in the body of the request, as a dotted path.
+    /// The dotted path of the faulty field in the body of the request.
     field: Option<String>,
 }
 
@@ -60,7 +60,7 @@ impl From<RunError> for Problem {
         };
         match error {
             RunError::Answer { field, reason, .. } => Self { field, ..Self::new(status, reason) },
-            // The text may contain what a bank said, so it only goes to the log.
+            // The text may contain texts of the bank, so it is only logged.
             error if status == StatusCode::INTERNAL_SERVER_ERROR => {
                 tracing::error!(%error, "a request failed");
                 Self::new(status, "internal error")

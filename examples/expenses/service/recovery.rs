@@ -6,11 +6,11 @@ use pleach::{ListUnfinished, RunError};
 
 use super::Service;
 
-/// How far back to look. Expenses that were cut off earlier are not found, so this must be longer than any downtime of
-/// the service.
+/// The maximum age of expenses to continue. Expenses that were cut off earlier are not found, so this must be longer
+/// than any downtime of the service.
 const BACK: Duration = Duration::from_secs(7 * 86_400);
 
-/// How often to look.
+/// The interval between two searches.
 const EVERY: Duration = Duration::from_secs(60);
 
 /// Continues interrupted expenses, now and every minute, until the process ends.
@@ -27,8 +27,9 @@ pub(crate) async fn recover_always(service: Service, idle: Duration) {
     stopping.run_until_cancelled(look).await;
 }
 
-/// Continues expenses that have been idle for longer than `idle`. Another process may be working on the others, so
-/// `idle` must be longer than a payment and than the pause between two attempts. Failed expenses are left to `retry`.
+/// Continues interrupted expenses that have been idle for longer than `idle`. Another process may be working on those
+/// that have changed later, so `idle` must be longer than a payment, and longer than the pause between two attempts.
+/// Failed expenses are not continued here, but with the route `retry`.
 async fn recover(service: &Service, idle: Duration) -> Result<(), RunError> {
     let now = service.now();
     let list = ListUnfinished::new().since(now - BACK).idle_since(now - idle);

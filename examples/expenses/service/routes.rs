@@ -1,4 +1,4 @@
-//! The API: submit an expense, read its status, retry a failed one.
+//! The routes that submit an expense, read its status, and retry a failed one.
 
 use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
@@ -16,8 +16,8 @@ use super::expense::{OUTCOME, Outcome, REPORT, Report};
 use super::inbox::{answer, inbox};
 use super::problem::Problem;
 
-/// The routes of the service. A layer in front of them decides who may call which route, except for answers: there it
-/// depends on the question.
+/// Returns the routes of the service. A layer in front of them decides who may call which route. Only who may answer
+/// depends on the question, so the route for answers checks that itself.
 pub(crate) fn router(service: Service) -> Router {
     Router::new()
         .route("/employees/{employee}/expenses", post(submit))
@@ -30,11 +30,11 @@ pub(crate) fn router(service: Service) -> Router {
         .with_state(service)
 }
 
-/// Starts the run of an expense in a new session. The reply is sent when the report is stored; the run continues by
-/// itself.
+/// Starts the run of an expense in a new session. The reply is sent once the report is stored. The run then continues
+/// in the background.
 ///
-/// With the header `Idempotency-Key`, which becomes the id of the expense, a report may be sent again, but is filed
-/// only once.
+/// The header `Idempotency-Key` becomes the id of the expense. With it, a report may be sent again, but is filed only
+/// once.
 async fn submit(
     State(service): State<Service>,
     Path(employee): Path<String>,
@@ -83,7 +83,7 @@ async fn status(
     let status = service.runner.status((employee.as_str(), id.as_str())).await?;
     let (progress, error) = match &status.progress {
         RunProgress::Waiting => ("waiting", None),
-        // The text may contain what a bank said; it is already in the log.
+        // The text of the error may contain texts of the bank, so it is left out. It was already logged.
         RunProgress::Failed { error, .. } => ("failed", Some(error.class().to_owned())),
         RunProgress::Unfinished => ("interrupted", None),
         RunProgress::Done => ("done", None),
@@ -120,7 +120,7 @@ async fn health(State(service): State<Service>) -> Result<&'static str, Problem>
 pub(super) async fn begun(mut run: Detached) -> Result<InvocationId, RunError> {
     match run.invocation_id().await {
         Ok(id) => Ok(id),
-        // The handle itself has the typed error.
+        // Awaiting the handle returns the typed error.
         Err(stopped) => (&mut run).await.and(Err(stopped)),
     }
 }

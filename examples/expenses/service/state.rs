@@ -1,4 +1,4 @@
-//! [`Service`]: everything that all requests share.
+//! [`Service`]: the Runner and the other things that all requests share.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -10,11 +10,11 @@ use tokio_util::sync::CancellationToken;
 use super::flow::workflow;
 use super::{Bank, Policy};
 
-/// Everything that all requests share. It is cheap to clone.
+/// The Runner and the other things that all requests share. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct Service {
     pub(crate) runner: Runner,
-    /// Cancelled when the process begins to shut down. Streams of events then end.
+    /// Cancelled when the process begins to shut down, so that streams of events end.
     pub(crate) stopping: CancellationToken,
     clock: Arc<dyn Clock>,
 }

@@ -1,4 +1,4 @@
-//! The example `approval`, run as a program: each call is a separate process.
+//! Runs the example `approval` as a program. Each call is a separate process.
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 #[path = "../example/mod.rs"]

@@ -1,4 +1,4 @@
-//! The example `assistant`, run as a program: on a pseudo-terminal against a server on loopback, and through pipes.
+//! Runs the example `assistant` as a program: on a pseudo-terminal with a model server on loopback, and through pipes.
 #![cfg_attr(unix, expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails"))]
 
 #[path = "../example/mod.rs"]
@@ -25,7 +25,7 @@ const KEYS: [&str; 9] = [
     "OLLAMA_API_KEY",
 ];
 
-/// Returns the command in a folder, without the API keys of the machine.
+/// Returns the command for the example in a folder. It does not inherit API keys from the environment.
 fn assistant(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(example::program("assistant"));
     command.args(args).current_dir(folder);

@@ -1,4 +1,4 @@
-//! A server on loopback with as much of OpenAI's chat completions as the tests need.
+//! A server on loopback with the parts of OpenAI's chat completions that the tests need.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -116,7 +116,7 @@ fn play(stream: &mut TcpStream, answer: Answer, may_continue: &Receiver<()>, lea
         Answer::Unfinished(text) => {
             start_stream(stream);
             chunk(stream, json!({"content": text}), None);
-            // Returns when the connection ends.
+            // This returns when the connection ends.
             let _ = stream.read_to_end(&mut Vec::new());
             leaves.send(()).unwrap();
         }
@@ -129,7 +129,7 @@ fn play(stream: &mut TcpStream, answer: Answer, may_continue: &Receiver<()>, lea
     }
 }
 
-/// Starts a response without a length: the body ends with the connection.
+/// Starts a response without a length. Its body ends with the connection.
 fn start_stream(stream: &mut TcpStream) {
     write!(stream, "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n").unwrap();
 }

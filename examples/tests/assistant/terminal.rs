@@ -133,7 +133,7 @@ fn expect(terminal: &mut PtySession, text: &str) {
 fn say(terminal: &mut PtySession, message: &str) {
     expect(terminal, "> ");
     terminal.send_line(message).unwrap();
-    // The editor echoes what is typed; text after the line break is not the user's.
+    // The editor echoes the typed message. All text after the line break comes from the program.
     expect(terminal, "\r\n");
 }
 

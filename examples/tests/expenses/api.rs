@@ -1,4 +1,4 @@
-//! Tests of the routes, with one request after the other.
+//! Tests of the routes. The requests are sent one after the other.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(crate) async fn a_large_expense_is_paid_when_a_manager_approves(backend: Bac
     assert_eq!(client.outcome("e1").await["result"], "paid");
     client.comes_to("e1", "done").await;
     assert_eq!(place.payments(), 1);
-    // The question has already been answered; even the same answer is refused.
+    // The question has already been answered, so even the same answer is refused.
     let (status, body) = client.answer("e1", json!({"approved": true})).await;
     assert_eq!(status, StatusCode::CONFLICT, "{body}");
 }
@@ -117,7 +117,7 @@ pub(crate) async fn a_question_is_answered_by_the_person_or_role_that_is_asked(b
     let client = place.start().await;
     client.submit("e1", 48_000).await;
     client.asks("e1").await;
-    // A wait for a signal, which only programs end, under the same label.
+    // A wait for a signal with the same assignee. Only programs end it.
     let signal = format!("{SIGNAL}expense@1/approve@1:1");
     let asks = RequestInput::<Value>::ask(&signal, "cancel").assign_to("managers").into_event(&signal);
     let sessions = client.service.runner.sessions();

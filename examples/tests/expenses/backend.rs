@@ -1,4 +1,4 @@
-//! A service for a test, on each backend.
+//! Starts a service for a test, on each backend.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use tempfile::TempDir;
 use crate::client::Client;
 use crate::service::{Bank, Policy, Service, recover_always};
 
-/// How long managers may take. Timers look for new deadlines every second, and the test clock advances to each look.
+/// How long managers may take. Timers read new deadlines every second, and the test clock advances to each of these
+/// times.
 pub(crate) const LIMIT: Duration = Duration::from_secs(600);
 
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +24,7 @@ pub(crate) enum Backend {
     Postgres,
 }
 
-/// The database and the ledger of a test, removed when this value is dropped.
+/// The database and the ledger of a test. They are removed when this value is dropped.
 pub(crate) struct Place {
     pub(crate) folder: TempDir,
     schema: Option<Schema>,
@@ -50,7 +51,7 @@ impl Place {
         match (&self.schema, self.backend) {
             (Some(schema), _) => schema.url(),
             (None, Backend::Memory) => "memory:".to_owned(),
-            // An absolute path after three slashes results in four slashes.
+            // The absolute path begins with a slash, so the URL has four slashes.
             (None, _) => format!("sqlite:///{}", self.folder.path().join("expenses.db").display()),
         }
     }
@@ -59,7 +60,7 @@ impl Place {
         self.folder.path().join("payments.jsonl")
     }
 
-    /// Returns the number of payments that were made: the lines of the ledger.
+    /// Returns the number of payments, which is the number of lines in the ledger.
     pub(crate) fn payments(&self) -> usize {
         std::fs::read_to_string(self.ledger()).map_or(0, |ledger| ledger.lines().count())
     }

@@ -55,7 +55,7 @@ impl Client {
         self.answer_as(&["mia", "managers"], id, "approval", answer).await
     }
 
-    /// Answers a question as a person with roles. The first name is the person's.
+    /// Answers a question as a person with roles. The first entry of `who` is the person, and the others are the roles.
     pub(crate) async fn answer_as(&self, who: &[&str], id: &str, question: &str, answer: Value) -> (StatusCode, Value) {
         let request =
             Request::post(format!("{ANA}/{id}/answers/{question}")).header("content-type", "application/json");
@@ -73,7 +73,7 @@ impl Client {
         body
     }
 
-    /// Follows an expense, after an event if one is given.
+    /// Follows an expense, from the event `last` on if it is set.
     pub(crate) async fn events(&self, id: &str, last: Option<&str>) -> Events {
         let request = Request::get(format!("{ANA}/{id}/events"));
         let request = last.into_iter().fold(request, |request, last| request.header("last-event-id", last));
@@ -93,7 +93,7 @@ impl Client {
         panic!("the stream of {id} ended without an outcome")
     }
 
-    /// Waits until an expense has this progress: its run ends shortly after its last event.
+    /// Waits until an expense has this progress. The wait is needed because the run ends shortly after its last event.
     pub(crate) async fn comes_to(&self, id: &str, progress: &str) {
         while self.status(id).await["progress"] != progress {
             tokio::task::yield_now().await;

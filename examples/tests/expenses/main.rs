@@ -1,4 +1,4 @@
-//! The example `expenses`: its routes on every backend, and the program across kills and shutdowns.
+//! Tests of the example `expenses`: its routes on every backend, and the program when it is killed or shut down.
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 mod api;
@@ -51,7 +51,7 @@ macro_rules! on_each_backend {
     };
 }
 
-/// Defines the tests of data that outlives a process.
+/// Defines the tests that need data to outlive a process.
 #[cfg(unix)]
 macro_rules! on_durable_backends {
     ($($name:ident = $backend:expr),* $(,)?) => {

@@ -8,7 +8,7 @@ use crate::backend::{Backend, Place};
 use crate::client::{ANA, Sent};
 use crate::program::Program;
 
-/// Options with which the bank takes longer to confirm than any test.
+/// Options with which the bank takes longer to confirm a payment than any test lasts.
 const FOREVER: [&str; 2] = ["--bank-delay", "86400"];
 
 /// Submits a small expense, and waits until the bank has made its payment.
@@ -43,7 +43,7 @@ pub(crate) async fn a_service_that_ends_lets_its_payments_finish(backend: Backen
     submit_and_pay(&place, &program);
     program.terminate();
     program.finish();
-    // Nothing is left to do, and this process cannot pay.
+    // The payment must be done, because this process could not make it.
     let next = Program::start(&place, &FOREVER);
     let status = next.send("GET", &format!("{ANA}/e1"), &json!({}));
     assert!(status.contains(r#""progress":"done""#), "{status}");

@@ -23,7 +23,8 @@ pub(crate) async fn one_of_two_answers_in_two_processes_wins(backend: Backend) {
     }
 }
 
-/// One manager approves and one rejects: one answer is accepted, the other is refused, and the payment matches.
+/// One manager approves and another one rejects. One answer must be accepted and the other refused, and the payment
+/// must match the accepted one.
 async fn race(place: &Place, one: &Client, other: &Client, round: usize) {
     let (id, before) = (format!("e{round}"), place.payments());
     one.submit(&id, 48_000).await;

@@ -1,4 +1,4 @@
-//! The programs of docs/from-google-adk.md: the Rust ones and the Python ones print what the page says.
+//! Checks that the Rust and Python programs of docs/from-google-adk.md print what the page shows.
 
 #[path = "../example/mod.rs"]
 mod example;

@@ -1,4 +1,4 @@
-//! The example `mcp_files`, run as a program, with the reference server if it is installed.
+//! Runs the example `mcp_files` as a program, with the reference server if that is installed.
 
 #[path = "../example/mod.rs"]
 mod example;
@@ -56,8 +56,8 @@ fn a_missing_folder_is_named() {
     assert!(error.starts_with("mcp_files: absent: "), "{error}");
 }
 
-/// The command of the reference server. Its path must not contain blanks, because the example splits the command at
-/// them.
+/// Returns the command of the reference server. Its path must not contain spaces, because the example splits the
+/// command at spaces.
 fn server() -> Option<String> {
     let Some(folder) = std::env::var_os(SERVERS).filter(|folder| !folder.is_empty()) else {
         pleach_testkit::skip(format_args!("{SERVERS} names no folder"));

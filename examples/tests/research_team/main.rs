@@ -1,4 +1,4 @@
-//! The example `research_team`, run as a program, with its scripts.
+//! Runs the example `research_team` as a program, with its scripts.
 
 #[path = "../example/mod.rs"]
 mod example;

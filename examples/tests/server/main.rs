@@ -1,4 +1,4 @@
-//! The example `server`, run as a program.
+//! Runs the example `server` as a program.
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 #[path = "../example/mod.rs"]
@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
-/// A running server, which ends with its test.
+/// A running server. It is killed when this value is dropped.
 struct Served {
     child: Child,
     address: String,

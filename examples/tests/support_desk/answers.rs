@@ -1,4 +1,4 @@
-//! Tests of answers in another process, and of the history afterwards.
+//! Tests of answers from another process, and of the history after them.
 
 use crate::program::{Desk, check};
 

@@ -1,4 +1,4 @@
-//! A process may be killed anywhere in the history; the next process continues from there.
+//! Tests that a process may be killed after any event, and that the next process continues from there.
 
 use pleach::prelude::*;
 use pleach::{
@@ -53,7 +53,7 @@ async fn load(desk: &Desk) -> Session {
     session.expect("the session is there")
 }
 
-/// Stores what a process leaves if it is killed after its first `count` events.
+/// Stores the first `count` events, as a process does that is killed after them.
 async fn store(desk: &Desk, whole: &Session, count: usize) {
     let service = open(desk).await;
     let request = CreateSession::new("support_desk", "ben").with_session_id("A").with_create_time(1.0);

@@ -1,4 +1,5 @@
-//! Inputs that the program refuses: status 2, the reason on standard error, nothing stored.
+//! Tests of inputs that the program refuses: it exits with status 2, writes the reason to standard error, and stores
+//! nothing.
 
 use crate::program::{Desk, check};
 

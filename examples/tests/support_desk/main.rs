@@ -1,4 +1,4 @@
-//! The example `support_desk`, run as a program: every call is a separate process.
+//! Runs the example `support_desk` as a program. Every call is a separate process.
 
 mod answers;
 mod cut_off;

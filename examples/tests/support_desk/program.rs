@@ -1,4 +1,4 @@
-//! Runs the example in its own folder.
+//! Runs the example `support_desk` in a folder of the test.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ pub(crate) struct Desk {
     pub(crate) folder: PathBuf,
 }
 
-/// The result of a process.
+/// The status and the output of a process that has ended.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Ended {
     pub(crate) status: Option<i32>,
@@ -31,7 +31,7 @@ impl Desk {
 
     pub(crate) fn run_with_input(&self, args: &[&str], input: &str) -> Ended {
         let mut command = Command::new(example::program("support_desk"));
-        // Runs as under cargo, so that the commands it prints are cargo commands.
+        // With this variable the program prints cargo commands, as if cargo had started it.
         command.args(args).current_dir(&self.folder).env("CARGO_MANIFEST_DIR", env!("CARGO_MANIFEST_DIR"));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the example starts");

@@ -1,4 +1,4 @@
-//! The example `traced`, run as a program: the process that answers adds to the trace of the process that asked.
+//! Runs the example `traced` as a program. The process that answers must add to the trace of the process that asked.
 
 #[path = "../example/mod.rs"]
 mod example;
@@ -23,7 +23,7 @@ fn two_processes_export_one_trace() {
 
     let names = |lines: &[Line]| lines.iter().map(|line| line.what.clone()).collect::<Vec<_>>();
     let expected = |node: &str, workflow: &str, lines: &[Line]| {
-        // The request of each process has its own trace, which is linked.
+        // The request of each process has its own trace, to which the invocation's span is linked.
         let request = &lines[2];
         assert_eq!(names(lines), [node, &format!("{workflow}, linked to {}", request.trace), "request"]);
         assert_ne!(request.trace, lines[0].trace);
@@ -32,7 +32,7 @@ fn two_processes_export_one_trace() {
     expected("invoke_node ship: completed", "invoke_workflow orders: completed", &after);
     let [(node, root), (next, resumed)] = [(&before[0], &before[1]), (&after[0], &after[1])];
     assert!([node, next, resumed].iter().all(|line| line.trace == root.trace), "{before:?} {after:?}");
-    // The part that started the invocation is the root, the other part is below it.
+    // The part that started the invocation is the root span, and the other part is below it.
     assert_eq!(root.parent, "0".repeat(16));
     assert_eq!((&node.parent, &resumed.parent, &next.parent), (&root.span, &root.span, &resumed.span));
     assert_ne!(root.span, resumed.span);

@@ -1,5 +1,5 @@
-//! A handler cannot use the powers of the engine and the Runner: it cannot take events from the queue, record them, set the history
-//! or reach the context of the run above.
+//! A handler cannot do what only the engine and the Runner may do: take events from the queue, record them, set the
+//! history, or reach the context of its parent run.
 
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! Databases that releases of pleach have written. Each later version reads them and continues their sessions.
 //!
-//! `stories` has the beginnings of the sessions and their continuations; `set` has the stored data of a release. `tests/golden/README.md`
-//! describes when a set is made.
+//! `stories` has the beginnings of the sessions and their continuations. `set` has the stored data of a release.
+//! `tests/golden/README.md` describes when and how a set is made.
 
 mod set;
 mod stories;
@@ -23,7 +23,7 @@ pub(crate) async fn sessions_of_a_release_are_read_and_continued(layout: Layout)
     }
 }
 
-/// The same check for this version, so the code that makes a set is known to work when a set is made.
+/// The same check for this version. It shows that the code for making a set works.
 pub(crate) async fn sessions_of_this_version_are_read_and_continued(layout: Layout) {
     let Some(set) = Set::empty(layout).await else { return };
     let world = set.writing().await;

@@ -1,4 +1,5 @@
-//! A set: the database of one layout, the folders of payloads and files, memory, and a listing of their contents.
+//! A set: the database of one layout, the folders of payloads and files, the database of memory, and a listing of all
+//! contents.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +16,7 @@ use crate::expected::same;
 /// The environment variable with the folder into which the sets of this version are written, when a release is made.
 const KEEP: &str = "PLEACH_TEST_KEEP_SETS";
 
-/// The folder that replaces, in the files of a set, the folder in which the set was made.
+/// The files of a set name this folder in place of the folder in which the set was made.
 const PLACE: &str = "/golden";
 
 /// A set, which is deleted with this value.
@@ -129,7 +130,8 @@ fn dump(schema: &Schema) -> String {
     let output = Command::new("pg_dump").args(arguments).output().expect("pg_dump of the server's version is on PATH");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let text = String::from_utf8(output.stdout).unwrap().replace(schema.name(), "public");
-    // Removes commands for psql, comments, and the creation of the schema, which the reader of the set creates.
+    // Removes commands for psql, comments, and the statement that creates the schema: the reader of the set creates the
+    // schema.
     let is_statement = |line: &&str| {
         let is_row_end = *line == "\\.";
         is_row_end || !(line.starts_with('\\') || line.starts_with("--") || line.starts_with("CREATE SCHEMA"))

@@ -1,6 +1,8 @@
-//! The beginnings of the sessions of a set, and their continuations. Each story is an app of its own, with the session `s1` of `ana`.
+//! The beginnings of a set's sessions, and their continuations. Each story is a separate app, with the session `s1` of
+//! `ana`.
 //!
-//! A story that is added here belongs to the sets of the next release and of later ones. `go_on` must then skip it for earlier sets.
+//! If you add a story here, it is part of the sets of the next release and later ones. `go_on` must skip it for earlier
+//! sets.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -365,7 +367,7 @@ fn state(world: &World) -> Runner {
     world.runner("state", FunctionNode::new("count", count))
 }
 
-/// An app that outputs a value that is stored outside its row, asks, and outputs the value again.
+/// An app that outputs a large value, which is stored outside its row. Then it asks, and outputs the value again.
 fn large(world: &World) -> Runner {
     let mut wf = Workflow::builder("wf");
     let make = wf.node("make", async || "x".repeat(5_000));

@@ -1,6 +1,7 @@
 """Lets `adk api_server` keep its sessions in one schema of a Postgres database.
 
-The URI is libpq's with `schema+` in front. google-adk hands only the place of a database to its driver, and no options.
+The URI is libpq's URI with the prefix `schema+`. google-adk itself would pass only the location of a database to its
+driver, and not the options in the URI.
 """
 
 import sys

@@ -1,10 +1,10 @@
 //! Plays one conformance scenario and prints its trace.
 //!
-//! `conformance SCENARIO.json [--backend memory|sqlite|postgres] [--reopen] [--events]`: the trace goes to standard
-//! output as JSON, not normalised. With `--events` the stored events are printed instead, one JSON object per line, each
-//! session after its id. In memory they are the same bytes in every play. `--reopen` drops the Runner and the session
-//! service after every turn and reopens the stored session. Sessions in memory cannot be reopened, so only the Runner is
-//! rebuilt. If there is no trace, the exit status is 1 and standard error has a message.
+//! `conformance SCENARIO.json [--backend memory|sqlite|postgres] [--reopen] [--events]` prints the trace as JSON, not
+//! normalised. With `--events` it prints the stored events instead, one JSON object per line, with the id of a session
+//! before its events. In memory these are the same bytes in every play. `--reopen` drops the Runner and the session
+//! service after every turn, and reopens the stored session. Sessions in memory cannot be reopened, so there only the
+//! Runner is rebuilt. If there is no trace, the exit status is 1 and standard error has a message.
 
 use std::io::Write;
 use std::path::PathBuf;

@@ -1,9 +1,9 @@
 //! Plays every conformance scenario and compares the traces with the recorded ones.
 //!
-//! `conformance-all [FILTER] [--backend memory|sqlite|postgres] [--reopen]`: without
-//! `--backend` it plays in memory, in SQLite with `--reopen`, and in Postgres with `--reopen` if
-//! `PLEACH_TEST_POSTGRES_URL` names a server. It runs the program `conformance` in the same folder. The last line is
-//! `N passed, M failed, K skipped`, where known failures are counted as skipped.
+//! `conformance-all [FILTER] [--backend memory|sqlite|postgres] [--reopen]` runs the program `conformance` in the same
+//! folder for each scenario. Without `--backend` it plays in memory, in SQLite with `--reopen`, and, if
+//! `PLEACH_TEST_POSTGRES_URL` names a server, in Postgres with `--reopen`. The last line is `N passed, M failed, K
+//! skipped`. Known failures are counted as skipped.
 //!
 //! `conformance-all [FILTER] --dump FOLDER` compares nothing. It plays the scenarios in memory and writes the stored events
 //! of each to `FOLDER/NAME.jsonl`, one JSON object per line. Ids are counted and time is paused, so the folders of two

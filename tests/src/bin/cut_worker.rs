@@ -4,8 +4,8 @@
 //! - `fork ID`: copies the session to a new one with this id;
 //! - `rewind`: rewinds the session to before a node and continues it, again and again;
 //! - `compute`: continues the session of an earlier process, or begins it with the message `7`;
-//! - `queue FROM TO`: continues the session of an earlier process and then sends the messages with these numbers, all at once: the first
-//!   one keeps the session busy, and the others wait;
+//! - `queue FROM TO`: continues the session of an earlier process, and then sends the messages with these numbers all
+//!   at once. The first message keeps the session busy, and the others wait;
 //! - `ask ID`: runs the session with this id to its question;
 //! - `charge`: charges at a bank that does not work, and waits for the next attempt.
 //!
@@ -107,7 +107,7 @@ async fn charge_in_vain(runner: Runner) -> anyhow::Result<()> {
     say_line("done")
 }
 
-/// Writes a line in one piece, so it is in the pipe as a whole or not at all.
+/// Writes a line in one piece, so the pipe contains the whole line or nothing of it.
 fn say_line(line: impl std::fmt::Display) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("{line}\n").as_bytes())?;

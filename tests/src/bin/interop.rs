@@ -1,7 +1,8 @@
 //! Reads and writes session databases for other programs: `interop dump`, `interop load`, `interop append`.
 //!
-//! The answer is JSON on standard output, and errors are on standard error. Exit status 0: done; 1: failed; 2: wrong call.
-//! `append` also has 3: stale and nothing written, and 4: no such session.
+//! The program prints its answer as JSON on standard output, and errors on standard error. The exit status is 0 for
+//! success, 1 for a failure and 2 for a wrong call. For `append` it is also 3 if the session is stale and nothing was
+//! written, and 4 if there is no such session.
 
 use std::io::Write as _;
 use std::process::ExitCode;

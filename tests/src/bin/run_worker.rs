@@ -1,9 +1,9 @@
 //! Runs one session of a workflow to its end, or continues it after an earlier process.
 //!
-//! `run-worker URL`: starts or resumes the run of the session `s1` of the user `ana`, starts the timers, and then sends a signal for each
-//! line `NAME KEY PAYLOAD` on standard input, where KEY is the idempotency key and PAYLOAD is JSON. It answers each line on standard
-//! output with `delivered`, `kept`, `repeated` or `error CLASS`. The last line is `done OUTPUT`. If anything else fails, the exit status
-//! is 1 and standard error has a message.
+//! `run-worker URL` starts or resumes the run of the session `s1` of the user `ana`, and starts the timers. Then it
+//! sends a signal for each line `NAME KEY PAYLOAD` on standard input, where KEY is the idempotency key and PAYLOAD is
+//! JSON. It answers each line on standard output with `delivered`, `kept`, `repeated` or `error CLASS`. Its last line
+//! is `done OUTPUT`. If anything else fails, the exit status is 1 and standard error has a message.
 
 use std::io::Write as _;
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ use pleach::{RunProgress, RunRequest, SignalOptions, SignalOutcome};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-/// The interval between two looks at the progress of the run.
+/// The interval between two checks of the run's progress.
 const PAUSE: Duration = Duration::from_millis(10);
 
 #[tokio::main(flavor = "current_thread")]
@@ -28,7 +28,7 @@ async fn main() -> ExitCode {
     }
 }
 
-/// A handler that charges, sleeps, waits for the first of three, ships, and waits for two signals.
+/// A handler that charges, sleeps, waits for the first of three branches, ships, and waits for two signals.
 async fn order(ctx: Context) -> Result<Value> {
     let charged: u32 = ctx.step("charge", async || Ok(1)).await?;
     ctx.sleep(Duration::from_millis(20)).await?;
@@ -103,7 +103,7 @@ async fn answer(runner: &Runner, line: Option<String>) -> anyhow::Result<()> {
     }
 }
 
-/// Writes a line in one piece, so it is in the pipe as a whole or not at all.
+/// Writes a line in one piece, so the pipe contains the whole line or nothing of it.
 fn say(line: impl std::fmt::Display) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     out.write_all(format!("{line}\n").as_bytes())?;

@@ -1,11 +1,11 @@
 //! Appends to sessions that other processes may append to as well.
 //!
 //! `session-worker --url=URL --writer=NAME [--app=APP] [--user=USER] [--prefix=SESSION] [--sessions=COUNT]
-//! [--appends=COUNT] [--keys=COUNT] [--on-stale=fail|skip|retry] [--paced]`: waits for a line on standard input, then
+//! [--appends=COUNT] [--keys=COUNT] [--on-stale=fail|skip|retry] [--paced]` waits for a line on standard input. Then it
 //! opens the sessions SESSION0, SESSION1 … and appends to all of them at once, without end if `--appends` is not set.
-//! Each line on standard output reports one event (`stored NAME/SESSION0/0`) and is not lost if the process is killed
-//! right after it. With `--paced` every append waits for a line of its own. If anything fails, the exit status is 1 and
-//! standard error has a message.
+//! Each line on standard output reports one event (`stored NAME/SESSION0/0`), and is not lost if the process is killed
+//! right after it. With `--paced` every append waits for another line on standard input. If anything fails, the exit
+//! status is 1 and standard error has a message.
 
 use std::io::{Error, ErrorKind, Write as _};
 use std::process::ExitCode;

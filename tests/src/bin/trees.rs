@@ -1,7 +1,9 @@
-//! Compares pleach with google-adk on random trees of agents. The Python that `PLEACH_TEST_ADK_PYTHON` names runs google-adk.
+//! Compares pleach with google-adk on random trees of agents. google-adk runs in the Python that
+//! `PLEACH_TEST_ADK_PYTHON` names.
 //!
-//! `trees record` records google-adk's traces of the scenarios. `trees compare FROM TO` plays the scenarios with these numbers
-//! with both and prints the differences. `trees show NUMBER` prints a scenario for the program `conformance`.
+//! `trees record` records google-adk's traces of the scenarios. `trees compare FROM TO` plays the scenarios with these
+//! numbers with pleach and google-adk, and prints the differences. `trees show NUMBER` prints a scenario for the
+//! program `conformance`.
 
 use std::process::ExitCode;
 

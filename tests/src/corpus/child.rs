@@ -61,7 +61,8 @@ fn take<'c, 'a>(next: &AtomicUsize, cases: &'c [Case<'a>]) -> Option<(usize, &'c
     cases.get(index).map(|case| (index, case))
 }
 
-/// Plays a case. If it differs and a slow disk may be the reason, the case is played once more: a wrong rule differs each time.
+/// Plays a case. If its trace differs and a slow disk may be the reason, the case is played once more. If pleach is
+/// wrong, the trace differs each time.
 fn run_one(program: &Path, case: &Case<'_>) -> Vec<Difference> {
     let found = run_once(program, case);
     if found.is_empty() || !case.depends_on_the_disk() { found } else { run_once(program, case) }
@@ -110,7 +111,7 @@ fn output(program: &Path, case: &Case<'_>, options: &[&str]) -> Result<(Vec<u8>,
     Ok((answer, status, errors.trim().lines().last().unwrap_or_default().to_owned()))
 }
 
-/// Reads a pipe to its end on a thread of its own, so that no pipe blocks the other.
+/// Reads a pipe to its end on a separate thread, so that no pipe blocks the other.
 fn read_aside(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Vec<u8>> {
     let (tx, rx) = mpsc::channel();
     thread::spawn(move || {

@@ -1,4 +1,4 @@
-//! The list of scenarios that are known to fail. It may only shrink.
+//! Reads the list of scenarios that are known to fail. The list may only shrink.
 
 use super::{Case, Lane, Scenario};
 

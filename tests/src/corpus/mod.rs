@@ -1,8 +1,8 @@
-//! The conformance corpus on disk, and running all of it.
+//! Finds the scenarios of the conformance corpus, and runs all of them.
 //!
-//! The program `conformance` plays each scenario in a process of its own, so a hang or
-//! a crash affects only one scenario. This module finds the scenarios, runs the processes and
-//! judges the traces. It does not interpret scenarios; the program does.
+//! The program `conformance` plays each scenario in a process of its own, so a hang or a crash affects only one
+//! scenario. This module finds the scenarios, runs the processes and judges the traces. It does not interpret
+//! scenarios, because the program does that.
 
 mod child;
 mod expected;
@@ -97,8 +97,8 @@ pub struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// Returns true if a stall of the disk that is longer than the time between the scenario's steps changes the order of the
-    /// events, because time is real with a database.
+    /// Returns true if a stall of the disk can change the order of the events. With a database time is real, so a stall
+    /// may be longer than the time between two steps of the scenario.
     fn depends_on_the_disk(&self) -> bool {
         self.scenario.waits && self.lane.backend != "memory"
     }
@@ -148,7 +148,7 @@ mod tests {
         }
     }
 
-    /// The rules are idempotent on ungrouped traces, so a recording equals itself.
+    /// A recording is already normalised. It must equal itself, because the rules are idempotent on ungrouped traces.
     #[test]
     fn every_ordered_recording_equals_itself() {
         for scenario in load(&folder().join("scenarios")).expect("the corpus") {

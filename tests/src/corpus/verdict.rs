@@ -1,4 +1,4 @@
-//! The meaning of a case's differences, given the list of known failures.
+//! Judges a case by its differences and the list of known failures.
 
 use super::{Case, ExpectedFailures};
 use crate::normalise::Difference;
@@ -10,9 +10,9 @@ pub enum Verdict {
     Passed,
     /// The traces differ.
     Failed(Vec<Difference>),
-    /// The traces differ, as listed. Holds the reason.
+    /// The traces differ, and the case is listed. The value is the reason in the list.
     Known(String),
-    /// The case passes although it is listed, so its line must be removed. Holds the reason.
+    /// The case passes but is listed, so its line must be removed. The value is the reason in the list.
     Unlisted(String),
 }
 

@@ -41,14 +41,14 @@ impl NewEvent {
     }
 }
 
-/// Loads a session, appends an event to it and returns what identifies the event.
+/// Loads a session, appends an event to it, and returns an object that identifies the event.
 ///
 /// If the session is stale, the append is repeated with a freshly loaded session, at most `retries` times. An event
 /// without an id gets one. An event without a time gets the present time, or a later one after the session's last event.
 ///
 /// # Errors
-/// The errors of [`SessionService`]: `NotFound` if there is no such session, `Stale` if others appended to it each time.
-/// Nothing is stored then.
+/// The errors of [`SessionService`]: `NotFound` if there is no such session, `Stale` if others appended to it each
+/// time. On an error nothing is stored.
 // S48
 pub async fn append(url: &str, key: &SessionKey, event: &NewEvent, retries: u32) -> anyhow::Result<Value> {
     let service = connect(url).await?;

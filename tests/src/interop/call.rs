@@ -1,6 +1,6 @@
 //! The command line of `interop`, and its calls.
 //!
-//! It is read without lexopt, because a session id may look like an option: `--c` is a valid id here.
+//! The command line is read without lexopt, because a session id may look like an option: `--c` is a valid id here.
 
 use std::ffi::OsString;
 use std::io::Read as _;

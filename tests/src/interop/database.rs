@@ -1,4 +1,4 @@
-//! The apps and users of a database, which only plain SQL can list.
+//! Lists the apps and users of a database with plain SQL, because no service can list them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

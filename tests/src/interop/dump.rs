@@ -1,4 +1,4 @@
-//! `interop dump`: the contents of a database, as google-adk would read them.
+//! `interop dump`: prints the contents of a database, as google-adk would read them.
 
 use anyhow::Context as _;
 use pleach::{GetSessionConfig, ListSessions, Session, SessionKey, SessionService, connect, to_camel};
@@ -8,8 +8,9 @@ use super::database::{Database, Names};
 
 /// Returns an object with the arrays `get_session`, `list_sessions` and `user_state`.
 ///
-/// The first has every session. The second has every app, once with `user` null and once with each user. The third has every
-/// app and user. Each is sorted by app, user and id, with `null` first. Sessions are written as in the HTTP API.
+/// `get_session` has every session. `list_sessions` has every app, once with `user` null and once with each user.
+/// `user_state` has every app with each user. Each is sorted by app, user and id, with `null` first. Sessions are
+/// written as in the HTTP API.
 ///
 /// # Errors
 /// There is no such database, or it cannot be read.

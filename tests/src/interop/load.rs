@@ -21,9 +21,10 @@ const STEP: f64 = 0.001;
 
 /// Plays operations in order. Returns their number and the operations that the service refused.
 ///
-/// Time is fixed except for the creation of sessions, so the same file always makes the same database. A refused
-/// operation (a session that exists or does not, a taken event id, a value that no database can store) changes nothing and is
-/// listed under `errors`, and the later operations are played. google-adk's recordings were made in the same way.
+/// Time is fixed except for the creation of sessions, so the same file always makes the same database. If an operation
+/// is refused, it changes nothing and is listed under `errors`, and the later operations are played. Reasons are a
+/// session that already exists or does not exist, an event id that is taken, and a value that no database can store.
+/// google-adk's recordings were made in the same way.
 ///
 /// # Errors
 /// The database cannot be used. The text has the operation's number, counted from 0. Earlier operations are stored.

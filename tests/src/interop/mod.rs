@@ -1,8 +1,8 @@
-//! The program `interop`, with which other programs compare session databases with google-adk's.
+//! The program `interop`. Other programs use it to compare pleach's session databases with google-adk's.
 //!
-//! It sees a database as any user of pleach does, through [`pleach::connect`]. The only exception is the list of apps and users:
-//! no service returns it, so it is read with plain SQL. The callers, among them the tests in `tests/interop/`, decide whether
-//! the output is right.
+//! It uses a database as any program does, through [`pleach::connect`]. The only exception is the list of apps and
+//! users: no service returns it, so it is read with plain SQL. The program does not judge its output. Callers do, such
+//! as the tests in `tests/interop/`.
 
 mod append;
 mod call;

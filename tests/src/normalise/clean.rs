@@ -1,10 +1,10 @@
-//! Rules N1, N3 and N6: the parts of events and contents that are compared.
+//! Rules N1, N3 and N6: removes the parts of events and contents that are not compared.
 
 use serde_json::{Map, Value};
 
 use super::{Errors, Malformed, Result, is_true, items, object};
 
-/// Event fields with the time or the model of an event instead of its content.
+/// Event fields that describe the time or the model of an event, and not its content.
 const VOLATILE: &[&str] = &[
     "timestamp",
     "usageMetadata",
@@ -23,7 +23,7 @@ const VOLATILE: &[&str] = &[
 /// Maps of `actions` that are always written and mean nothing if they are empty.
 const ACTION_MAPS: &[&str] = &["stateDelta", "artifactDelta", "requestedAuthConfigs", "requestedToolConfirmations"];
 
-/// Fields of an event whose empty text means the same as an absent field.
+/// Event fields for which an empty text means the same as no field.
 const EMPTY_TEXT: &[&str] = &["author", "branch", "isolationScope", "invocationId"];
 
 /// The part of one event that is compared.
@@ -149,7 +149,8 @@ fn function(call: &mut Map<String, Value>, is_call: bool) {
     call.remove("scheduling");
 }
 
-/// Sorts the ids of long-running tools after generated ids have got their names (rule N3). Before, their order depends on chance.
+/// Sorts the ids of long-running tools (rule N3). Generated ids must already have their names, because before that
+/// their order depends on chance.
 pub(super) fn sort_named_ids(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(sort_named_ids),

@@ -1,7 +1,7 @@
-//! JSON text exactly as the recorder of the corpus writes it.
+//! Writes JSON exactly as the recorder of the corpus does.
 //!
-//! The recorded traces contain JSON inside texts, written by Python's encoder with sorted
-//! keys. Such texts are only equal if spacing, floats and escapes agree to the byte.
+//! The recorded traces contain JSON inside texts, written by Python's encoder with sorted keys. Such texts are equal
+//! only if spacing, floats and escapes are the same bytes.
 
 use std::fmt::Write as _;
 
@@ -16,11 +16,11 @@ pub(crate) struct Style {
 }
 
 impl Style {
-    /// Without blanks and with characters unescaped: the canonical form of rule N5.
+    /// Without spaces, and with characters unescaped: the canonical form of rule N5.
     pub(crate) const COMPACT: Self = Self { comma: ",", colon: ":", ascii: false };
-    /// With blanks after separators and characters unescaped, for people.
+    /// With spaces after separators, and with characters unescaped: for people.
     pub(super) const READABLE: Self = Self { comma: ", ", colon: ": ", ascii: false };
-    /// With blanks after separators and only ASCII: the sort key of log lines (rule N7).
+    /// With spaces after separators, and only ASCII: the sort key of log lines (rule N7).
     pub(super) const SORT_KEY: Self = Self { comma: ", ", colon: ": ", ascii: true };
 }
 

@@ -61,13 +61,14 @@ impl Ids {
         &self.names[id]
     }
 
-    /// Replaces every generated id in a value, including keys and inner parts of texts.
+    /// Replaces every generated id in a value, including ids in keys and inside texts.
     pub(super) fn apply(&mut self, value: &Value) -> Value {
         match value {
             Value::String(text) => Value::String(self.replace(text)),
             Value::Array(items) => items.iter().map(|item| self.apply(item)).collect(),
             Value::Object(members) => {
-                // The members are sorted by key, because the numbers of ids without a class depend on the order of the walk.
+                // The members are sorted by key, because ids without a class are numbered in the order in which they
+                // are reached.
                 let mut sorted: Vec<_> = members.iter().collect();
                 sorted.sort_unstable_by_key(|(key, _)| *key);
                 let renamed: Map<String, Value> =

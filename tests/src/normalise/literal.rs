@@ -1,7 +1,7 @@
 //! Reads the Python literals that the recording runtime prints into transcripts.
 //!
-//! Python prints `{'a': None, 'b': [True, 1.5]}`, and this is a reader for exactly such text.
-//! Values that have no JSON form (sets, byte strings, complex numbers) are refused.
+//! Python prints such literals as `{'a': None, 'b': [True, 1.5]}`. Values without a JSON form (sets, byte strings,
+//! complex numbers) are refused.
 
 use serde_json::{Map, Number, Value};
 

@@ -1,9 +1,8 @@
 //! Makes conformance traces comparable, and compares them.
 //!
-//! A trace contains generated ids, times and empty fields that two correct runtimes write
-//! differently. [`normalise`] removes them by the rules N1 to N7 of the corpus (see
-//! `tests/conformance/README.md`). [`compare`] normalises a raw trace and lists the differences
-//! from a recorded one. This module does not know how a trace is made.
+//! A trace contains generated ids, times and empty fields, which differ even between two correct runtimes.
+//! [`normalise`] removes them by the rules N1 to N7 (see `tests/conformance/README.md`). [`compare`] normalises a raw
+//! trace, and lists its differences from a recorded one. Nothing here depends on how a trace is made.
 
 mod clean;
 mod compare;

@@ -58,7 +58,7 @@ fn settings(described: &Described<'_>, world: &Arc<World>) -> anyhow::Result<Llm
     conduct(described, callbacks::add(described, agent, world)?)
 }
 
-/// Sets the part of the agent in the conversation and its settings as a node.
+/// Sets how the agent takes part in the conversation (contents, mode, transfers), and its settings as a node.
 fn conduct(described: &Described<'_>, mut agent: LlmAgentBuilder) -> anyhow::Result<LlmAgentBuilder> {
     if let Some(include) = described.text("include_contents")? {
         agent = agent.include_contents(match include {

@@ -27,7 +27,7 @@ enum Place {
     Run(Context),
     /// In a function that reads the run of an agent.
     Reader(ReadonlyContext),
-    /// In a hook of a plugin, which sees the state at the time of the call, or in a model, which sees no state.
+    /// In a hook of a plugin, which has a copy of the state at the time of the call, or in a model, which has no state.
     Apart { state: Map<String, Value> },
 }
 
@@ -35,7 +35,8 @@ enum Place {
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) error: NodeError,
-    /// Whether `try` may catch the error. Errors of the engine about a yielded value are not raised inside the body.
+    /// Whether `try` may catch the error. Errors with which the engine refuses a yielded value are not raised inside
+    /// the body.
     pub(crate) catchable: bool,
 }
 

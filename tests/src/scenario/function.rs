@@ -34,7 +34,7 @@ struct Param {
     default: Option<Value>,
 }
 
-/// The end of a body. A plain function without a result is not the same as a generator that ends.
+/// The end of a body. A plain function that returns nothing is distinguished from a generator that ends.
 enum Ending {
     Plain(Option<Yield>),
     Emitting(Option<Yield>),

@@ -37,7 +37,7 @@ const HOOKS: [&str; 14] = [
     "on_run_error",
 ];
 
-/// A plugin of the scenario. It is cheap to clone, because every Runner of the scenario gets one.
+/// A plugin of the scenario. Every Runner of the scenario gets a clone, so it is cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ScriptedPlugin {
     name: Arc<str>,

@@ -1,8 +1,8 @@
-//! The interpreter of the conformance scenarios, over the public API of pleach.
+//! The interpreter of the conformance scenarios. It uses pleach's public API.
 //!
 //! A scenario describes nodes whose bodies are small programs, and the turns of a user. This module builds the nodes,
-//! plays the turns and records what is visible from outside: the events, the errors, the stored sessions. It does not judge
-//! them; [`crate::normalise`] compares them with the recorded traces.
+//! plays the turns, and records the events, the errors and the stored sessions. It does not judge them:
+//! [`crate::normalise`] compares them with the recorded traces.
 
 mod agent;
 mod backend;

@@ -1,8 +1,9 @@
 //! Reads a scenario's text and keeps the order of assignments.
 //!
 //! `let` and `set_state` evaluate their entries one after the other, and a later entry may see the values of an earlier
-//! one. A JSON object of `serde_json` forgets the order of its keys, so the objects of these two steps are read as
-//! lists of pairs. In the same way the `json` of a model's response is read as the text that the model says.
+//! one. JSON objects of `serde_json` lose the order of their keys, so the objects of these two steps are read as lists
+//! of pairs. For the same reason, the `json` of a model's response is read as text, which becomes the text of the
+//! response.
 
 use std::fmt;
 

@@ -120,8 +120,8 @@ fn assign(entries: &Assignments, env: &mut Env) -> Result<(), Failure> {
 
 async fn sleep(milliseconds: &Expr, env: &Env) -> Result<(), Failure> {
     let milliseconds: f64 = typed(env.eval(milliseconds)?)?;
-    // In memory the runtime's time is paused, so this sleep takes no time. A database works on threads of its own, for which a
-    // paused clock would not wait, so the sleep is real there, as it was when the trace was recorded.
+    // In memory the runtime's time is paused, so this sleep takes no time. A database has its own threads, and a paused
+    // clock would not wait for them. So there the sleep is real, as it was when the trace was recorded.
     tokio::time::sleep(Duration::from_secs_f64(milliseconds.max(0.0) / 1000.0)).await;
     Ok(())
 }

@@ -49,7 +49,7 @@ pub(crate) enum Step {
 pub(crate) struct Failing {
     pub(crate) class: String,
     pub(crate) message: Expr,
-    /// The last attempt that fails; later attempts do not.
+    /// The last attempt that fails. Later attempts succeed.
     pub(crate) first: Option<u32>,
 }
 
@@ -232,7 +232,7 @@ fn needed(map: &Entries, key: &str) -> Result<String> {
     text_at(map, key)?.with_context(|| format!("`{key}` is missing"))
 }
 
-/// Returns true if a body emits events. Such a body is a generator; others are plain functions.
+/// Returns true if a body emits events. Such a body is a generator. All other bodies are plain functions.
 pub(crate) fn emits(steps: &[Step]) -> bool {
     steps.iter().any(|step| match step {
         Step::Yield(_) | Step::YieldRaw(_) | Step::Ask(_) => true,

@@ -42,8 +42,8 @@ pub(super) fn give(spec: &Value, agent: LlmAgentBuilder, world: &Arc<World>) -> 
     Ok(agent.tool(function_tool(&Described::new(spec, None)?, world)?))
 }
 
-/// Builds a node that is called as a tool. The arguments of the call are the parameters of a function, or the input of a
-/// workflow's first node.
+/// Builds a node that is called as a tool. If it is a function, the arguments of the call are its parameters. If it is
+/// a workflow, they are the input of its first node.
 fn called_node(node: &Value, world: &Arc<World>) -> Result<Arc<dyn Node>, Refusal> {
     let node = node.as_str().and_then(|key| world.described(key)).unwrap_or(node);
     let described = Described::new(node, None)?;

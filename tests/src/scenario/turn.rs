@@ -49,8 +49,9 @@ impl<'a> Turn<'a> {
         Ok(request)
     }
 
-    /// The answer of `"answer_open": {NAME: RESPONSE, ...}` to the newest call of one of these functions that no `answer_open`
-    /// has answered. If there is such a call, the answer is sent instead of the message.
+    /// The answer that `"answer_open": {NAME: RESPONSE, ...}` describes. It is for the newest call of one of these
+    /// functions that no `answer_open` has answered yet. If there is such a call, the answer is sent instead of the
+    /// message.
     fn answer_open(
         &self,
         seen: &[Arc<Event>],

@@ -1,4 +1,5 @@
-//! The data outside the runtime that all runs of a scenario share: counters, the log, the library of nodes.
+//! [`World`]: the data that all runs of a scenario share outside the runtime, such as counters, the log and the library
+//! of nodes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

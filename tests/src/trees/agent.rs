@@ -61,7 +61,7 @@ impl Planner {
             };
             subs.push(self.sub(below, depth + 1));
         }
-        // Agents that a call runs and that transfer differ: L141.
+        // If an agent that a call runs transfers, pleach differs: L141.
         let delegated = mode != Mode::Chat && !matches!(place, Place::Root | Place::Node(_));
         for key in ["disallow_transfer_to_parent", "disallow_transfer_to_peers"] {
             if delegated || self.dice.below(8) == 0 {
@@ -89,7 +89,7 @@ impl Planner {
     fn mode(&mut self, place: Place) -> Mode {
         match place {
             Place::Root => *self.dice.one_of(&[Mode::Chat, Mode::Chat, Mode::Chat, self.task()]),
-            // Agents that work on a call's task and transfer differ: R708, L191.
+            // If an agent that works on a call's task transfers, pleach differs: R708, L191.
             Place::Part => *self.dice.one_of(&[self.task(), Mode::SingleTurn]),
             // google-adk fails if an agent that was transferred to delegates a task: L190.
             Place::Below | Place::TaskBelow => *self.dice.one_of(&[Mode::Chat, Mode::SingleTurn]),
@@ -158,11 +158,13 @@ fn may_have(tool: &str, place: Place, mode: Mode, subs: &[Agent], resumable: boo
         Place::Lane => false,
         // In google-adk, the input of an agent that answers once is lost if it waits: L120.
         _ if mode == Mode::SingleTurn => !waits,
-        // google-adk marks an agent as ended while its job runs (R1031), and continues another run than the one that asked (R708).
+        // google-adk marks an agent as ended while its job runs (R1031), and continues another run instead of the run
+        // that asked (R708).
         _ if resumable => !waits || (matches!(place, Place::Root) && subs.is_empty() && tool == "pay"),
         // google-adk runs nothing if the user sends a message to a task that waits: L191.
         _ if mode == Mode::Task && tool == "wait" => false,
-        // In pleach, a shell agent continues with the next agent when an answer comes (L120), as does an agent that a task transfers to (R708).
+        // In pleach, a shell agent continues with the next agent when an answer comes (L120). An agent that a task
+        // transfers to does the same (R708).
         Place::Step | Place::TaskSub | Place::TaskBelow => !waits,
         // In pleach, a graph waits for jobs and for the agents that its agents transfer to: R708.
         Place::Node(_) => !waits || (subs.is_empty() && tool != "job"),

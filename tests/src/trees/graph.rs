@@ -76,8 +76,8 @@ impl Planner {
         root
     }
 
-    /// An agent that answers once, or a task if the agent's input is the user's message, because in a later turn google-adk shows a
-    /// task only that message.
+    /// An agent that answers once, or a task. It may be a task only if its input is the user's message: in a later turn
+    /// google-adk shows a task only that message.
     // L193
     fn node_agent(&mut self, sees_message: bool) -> Agent {
         let mode = if sees_message && self.dice.below(2) == 0 { self.task() } else { Mode::SingleTurn };

@@ -10,7 +10,7 @@ pub(super) struct Root {
     pub(super) node: Value,
     /// The nodes that functions run.
     pub(super) library: Map<String, Value>,
-    /// Whether agents run in parallel, so the order of their events is not defined.
+    /// Whether agents run in parallel, so that the order of their events is not defined.
     pub(super) runs_side_by_side: bool,
 }
 
@@ -33,7 +33,8 @@ pub(super) struct Agent {
     pub(super) subs: Vec<Agent>,
     /// The names of the agent's tools.
     pub(super) tools: Vec<&'static str>,
-    /// Whether the agent is the root or a node of a graph. Such an agent ends each task after its first one at once.
+    /// Whether the agent is the root or a node of a graph. Such an agent works on its first task, and ends each later
+    /// task at once.
     // R1210: google-adk misreads the messages of a later task.
     pub(super) ends_for_good: bool,
     pub(super) settings: Map<String, Value>,
@@ -89,7 +90,8 @@ impl Planner {
         Self { dice, resumable, streaming, named_calls, agents: 0 }
     }
 
-    /// The task mode. In a resumable app it is another mode, because google-adk marks waiting tasks as ended there.
+    /// Returns the task mode. In a resumable app it returns another mode, because google-adk marks waiting tasks as
+    /// ended there.
     // L191, R1031
     pub(super) fn task(&self) -> Mode {
         if self.resumable { Mode::Chat } else { Mode::Task }

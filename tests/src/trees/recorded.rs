@@ -1,8 +1,9 @@
 //! The recorded behaviour of google-adk in the scenarios, in short form.
 //!
-//! The file has a block of lines for each scenario: the name with a digest of the scenario, a line for each turn with a digest of
-//! everything visible in the turn and a description of the events, and a digest of the sessions. The digests are taken from the
-//! normal forms that [`normalise`](crate::normalise::normalise) makes, so equal blocks mean equal traces.
+//! The file has a block of lines for each scenario. The first line has the name with a digest of the scenario, and the
+//! last line a digest of the sessions. Between them is a line for each turn, with a digest of everything visible in the
+//! turn and a description of the events. The digests are made from the normal forms of
+//! [`normalise`](crate::normalise::normalise), so equal blocks mean equal traces.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

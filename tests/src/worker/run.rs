@@ -13,7 +13,7 @@ const INBOX_EVERY: usize = 3;
 
 /// The process that started a worker.
 pub trait Parent: Sync {
-    /// Receives a report. Returns only once the parent is certain to get the report, whatever happens to the worker.
+    /// Receives a report. Returns only when it is certain that the parent gets the report, even if the worker dies.
     ///
     /// # Errors
     /// The parent has ended, so there is no reason to continue.

@@ -1,4 +1,4 @@
-//! The events of workers, which follow only from ids and positions.
+//! Makes the events of workers. An event depends only on its id and its position.
 
 use std::fmt;
 
@@ -33,8 +33,8 @@ impl Step {
 
     /// The event of the step if `place` events come before it in its session.
     ///
-    /// Its time is a second after the session's last one. So two workers that have loaded the same session append with the
-    /// same time, which is the hardest case for a fence that compares times.
+    /// The event's time is a second after the last event of the session. So two workers that have loaded the same
+    /// session append events with the same time, which is the hardest case for a fence that compares times.
     pub fn event(&self, keys: usize, place: usize) -> Event {
         let id = self.to_string();
         let key = format!("{}.{}", self.session, self.number % keys);
@@ -75,7 +75,8 @@ impl Step {
         self.number % 4 == 3
     }
 
-    /// Returns true if the event adds one to [`COUNT`] and to the count of its session, besides setting keys. Every other event does.
+    /// Returns true if the event not only sets keys, but also adds one to [`COUNT`] and to the count of its session.
+    /// Every second event does.
     pub fn counts(&self) -> bool {
         self.number.is_multiple_of(2)
     }

@@ -9,7 +9,8 @@ pub(crate) struct Append {
     pub(super) event: Event,
     /// The event as JSON text.
     pub(super) data: String,
-    /// The session's own part of the delta as JSON text. It is the whole state, because every delta has the same keys.
+    /// The session's own part of the delta, as JSON text. It is also the session's whole state, because every delta has
+    /// the same keys.
     pub(super) state: String,
     /// The app's part of the delta.
     pub(super) app_state: Option<String>,

@@ -1,7 +1,7 @@
-//! The database driver alone with the same rows: the limits with which W5 and W6 are compared.
+//! Measures the database driver alone, with the same rows in the database. W5 and W6 are compared with these limits.
 //!
-//! Events and states are text before the clock starts, and nothing is fenced, merged or checked. The service itself has made
-//! the tables.
+//! The clock starts when events and states are already text. There is no fence, and nothing is merged or checked. The
+//! tables are those that the session service has created.
 
 mod append;
 mod postgres;
@@ -18,7 +18,7 @@ use crate::stores::{Storage, Store};
 
 /// A way to append.
 pub(super) struct Limit {
-    /// The end of its parameter.
+    /// The suffix of the row's parameter.
     pub(super) variant: &'static str,
     way: Way,
 }
@@ -29,7 +29,8 @@ enum Way {
 }
 
 impl Limit {
-    /// The ways to append to this many sessions at once. The fastest one is the limit. There is none in memory.
+    /// Returns the ways to append to this many sessions at once. The fastest way is the limit. For sessions in memory
+    /// there is no limit.
     ///
     /// # Errors
     /// The connection cannot be opened.
@@ -38,7 +39,7 @@ impl Limit {
         Ok(match &store.place {
             Storage::Memory => Vec::new(),
             Storage::Folder(_) if sessions == 1 => vec![
-                // With hardly any waiting for SQLite's thread, this is the rate of SQLite itself.
+                // This hardly waits for SQLite's thread, so it measures the rate of SQLite itself.
                 sqlite(",trip=20", Grouping { commits: 20, events: 1, in_rows: false }),
                 sqlite(",trip=1", Grouping { commits: 1, events: 1, in_rows: false }),
             ],

@@ -1,4 +1,4 @@
-//! Postgres through sqlx: one prepared statement for each append, on connections that are not shared.
+//! Postgres through sqlx. Each append is one prepared statement, and each writer has its own connection.
 
 use std::time::Duration;
 

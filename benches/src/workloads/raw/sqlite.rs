@@ -1,6 +1,7 @@
 //! SQLite through sqlx.
 //!
-//! Every execute is a trip to the connection's own thread and back, so the driver's rate depends on the number of trips.
+//! Each call of the driver is a trip to the connection's thread and back, so the driver's rate depends on the number of
+//! trips.
 
 use std::path::Path;
 use std::time::Duration;
@@ -44,12 +45,12 @@ pub(super) struct Grouping {
     pub(super) commits: usize,
     /// The number of events in a transaction.
     pub(super) events: usize,
-    /// Whether the events of a transaction go into one statement, and the changes of their sessions into another.
+    /// Whether one statement writes all events of a transaction, and another one the changes of their sessions.
     pub(super) in_rows: bool,
 }
 
 impl Grouping {
-    /// Writes the first events of all sessions, then the second ones, and so on.
+    /// Writes the first event of every session, then the second event of every session, and so on.
     pub(super) async fn write(
         &self,
         file: &Path,

@@ -1,5 +1,5 @@
-//! W11: the growth of time with the input. The sender of messages, tool calls or files chooses their number and size, so an
-//! operation whose exponent is near 2 can be used to stop a service.
+//! W11: how time grows with the input. The sender of messages, tool calls or files chooses their number and size. So if
+//! the exponent of an operation is near 2, a sender can stop a service with it.
 
 mod graphs;
 mod growth;

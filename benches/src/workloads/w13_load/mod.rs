@@ -1,9 +1,9 @@
-//! W13: 500 clients of `/run_sse` on links of 1 KB per second, in parallel with 200 runs per second that start at fixed times, each in a
-//! new session. The server has a thread of its own, and the clients have another one.
+//! W13: 500 clients of `/run_sse` read 1 KB per second each. In parallel, 200 runs per second start at fixed times,
+//! each in a new session. The server has one thread, and the clients have another one.
 //!
-//! `alone` is the time of the runs before the slow clients come, and `beside` is the time of the runs during the slow clients. `rss_growth`
-//! is the growth of the process's memory in the second half of that time. It is not zero for sessions in memory, which stay. SQLite does
-//! not wait for the disk.
+//! `alone` is the time of the runs before the slow clients start, and `beside` is the time of the runs while they read.
+//! `rss_growth` is the growth of the process's memory in the second half of that time. With sessions in memory it is
+//! not zero, because the sessions stay. SQLite does not wait for the disk.
 
 mod fast;
 mod slow;

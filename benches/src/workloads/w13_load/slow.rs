@@ -16,8 +16,8 @@ use crate::connection::body;
 /// The number of bytes that a link carries in a second.
 const BYTES: usize = 1024;
 
-/// The number of events of a run, of about a kilobyte each. They are more than a client reads during the measurement, and more than the
-/// system buffers for it.
+/// The number of events of a run, of about a kilobyte each. It is more than a client reads and the system buffers
+/// during the measurement.
 const EVENTS: usize = 400;
 
 /// The size of a TCP segment. The default within one machine would be 64 KB, and the system would buffer megabytes for each client.

@@ -7,8 +7,8 @@ use pleach_context::History;
 use pleach_context::engine::RunRecord;
 use pleach_core::{Event, NodePath};
 
-/// The runs that have asked, by question. When a question is answered, runs that no longer wait are dropped, so that a
-/// loop that keeps asking under one id does not become slower.
+/// The runs that have asked, by question. When a question is answered, runs that no longer wait are dropped. Otherwise
+/// a loop that asks under one id again and again would become slower.
 #[derive(Debug, Default)]
 pub(super) struct AskingRuns {
     runs: HashMap<String, BTreeSet<NodePath>>,
@@ -23,10 +23,10 @@ impl AskingRuns {
     }
 
     /// Returns the runs that a user's event may answer.
-    pub(super) fn by(&mut self, event: &Event, history: &History) -> Vec<NodePath> {
+    pub(super) fn answered_by(&mut self, event: &Event, history: &History) -> Vec<NodePath> {
         let mut found = Vec::new();
         let named = event.function_responses().filter_map(|response| response.id.as_deref());
-        // An answer to a call that runs on a branch named after a question answers that question.
+        // A branch may be named after a question. An answer to a call on such a branch answers that question as well.
         let of_branch = event.branch().into_iter().flat_map(|branch| branch.run_ids());
         for id in named.chain(of_branch) {
             let Some(runs) = self.runs.get_mut(id) else { continue };

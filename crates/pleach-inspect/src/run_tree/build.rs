@@ -15,7 +15,7 @@ use super::model::{Attempt, NodeRun, RunTree};
 use super::tally::Tally;
 use crate::turns::{Turn, turns};
 
-/// Reads the events of one invocation, each with its place in the session.
+/// Reads the events of one invocation, each with its position in the session.
 pub(super) fn tree(own: &[(usize, &Arc<Event>)], invocation: &InvocationId, effective: bool) -> RunTree {
     let turns = turns(own);
     let mut reader = Reader::default();
@@ -56,7 +56,7 @@ impl Reader {
 
     /// Adds an event to the tallies of its run and the runs above it.
     fn count(&mut self, event: &Arc<Event>, place: usize, turn: usize, before: f64) {
-        // Paths longer than any run may have are not split.
+        // A path that is longer than runs may have is not split.
         let around = if self.history.keeps(event.path()) { around(event.path()) } else { Vec::new() };
         self.catch_up(&around, turn);
         self.history.add(event);
@@ -67,11 +67,11 @@ impl Reader {
         self.asked.note(event);
     }
 
-    /// Reads a user's event, which may answer runs.
+    /// Reads a user's event, which may answer questions of runs.
     fn answer(&mut self, event: &Arc<Event>, place: usize, turn: usize) {
         let owners: BTreeSet<NodePath> = self
             .asked
-            .by(event, &self.history)
+            .answered_by(event, &self.history)
             .iter()
             .flat_map(around)
             .filter(|path| is_open(&self.history, path))
@@ -89,7 +89,7 @@ impl Reader {
         }
     }
 
-    /// Fills in the earlier turns in which nothing moved these runs.
+    /// Fills in the earlier turns in which these runs made no progress.
     fn catch_up(&mut self, runs: &[NodePath], turn: usize) {
         for path in runs {
             if let Some(tally) = self.tallies.get_mut(path) {
@@ -98,7 +98,7 @@ impl Reader {
         }
     }
 
-    /// Returns the runs, each one before the runs below it.
+    /// Returns the runs. Each run comes before the runs below it.
     fn runs(mut self) -> Vec<NodeRun> {
         let mut runs = Vec::new();
         let statuses = RunStatuses::of(&self.history);
@@ -116,7 +116,7 @@ impl Reader {
             let only_asked = status == RunStatus::Done && !gave && inner.is_empty();
             let mut run = run(path.clone(), depth, record, status, tally, &self.hidden);
             if only_asked {
-                // The output of such a run is its answer.
+                // The output of a run that only asked is its answer.
                 run.output = run.answers.values().next_back().cloned();
             }
             runs.push(run);
@@ -147,8 +147,8 @@ fn run(
 ) -> NodeRun {
     let seconds = tally.seconds();
     let mut attempts = tally.failures;
-    // The tally only has failed attempts. A run that has not failed has one more, and so does a run that failed only
-    // because runs below it failed.
+    // The tally has only failed attempts. One more attempt is added if the run has not failed, or has failed only
+    // because a run below it failed.
     if status != RunStatus::Failed || attempts.is_empty() {
         attempts.push(Attempt { began: tally.attempt_began, ended: tally.ended, error: None, message: None });
     }

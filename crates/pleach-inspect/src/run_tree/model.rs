@@ -19,7 +19,7 @@ pub struct RunTree {
     pub effective: bool,
     /// The turns of the invocation.
     pub turns: Vec<Turn>,
-    /// The runs, each one before the runs below it, and siblings in the order of their first events.
+    /// The runs. Each run comes before the runs below it. Siblings are in the order of their first events.
     pub runs: Vec<NodeRun>,
 }
 
@@ -30,30 +30,30 @@ pub struct NodeRun {
     pub path: NodePath,
     /// The name of the node.
     pub name: String,
-    /// The id of the run among the runs of its node.
+    /// The id of the run, which distinguishes the runs of one node.
     pub run_id: String,
     /// The number of runs above this one.
     pub depth: usize,
     /// The status of the run.
     pub status: RunStatus,
-    /// When the run began, in seconds since the epoch. Start times are not recorded, so this is the time of the
-    /// invocation's previous event.
+    /// When the run began, in seconds since the epoch. The log has no start times, so this is the time of the event
+    /// before the run's first event.
     pub began: f64,
     /// The time of the last event of this run or a run below it, in seconds since the epoch.
     pub ended: f64,
-    /// How long the run has worked, in seconds, without the time between turns.
+    /// How long the run has executed, in seconds, without the time between turns.
     pub seconds: f64,
-    /// The place in the session of the first event of this run or a run below it, from 0.
+    /// The position in the session of the first event of this run or a run below it, from 0.
     pub first: usize,
-    /// The place of the last event of this run or a run below it.
+    /// The position of the last event of this run or a run below it.
     pub last: usize,
     /// The number of events that the run itself has written.
     pub events: usize,
-    /// The attempts. A node that is not retried has one.
+    /// The attempts. If the node was not retried, there is one.
     pub attempts: Vec<Attempt>,
-    /// The work of the run in each turn since it began, in order, without gaps. Consecutive turns with the
-    /// same work, or with none, are one entry. The number of entries is therefore at most twice the number of turns in
-    /// which the run made progress.
+    /// What the run did in each turn since it began, in order and without gaps. Consecutive turns in which the run was
+    /// not executed and did the same are one entry. So there are at most twice as many entries as turns in which the
+    /// run made progress.
     pub turns: Vec<TurnWork>,
     /// The output of the run.
     pub output: Option<Value>,
@@ -72,7 +72,7 @@ pub struct NodeRun {
 pub struct Attempt {
     /// When the attempt began, in seconds since the epoch; see [`NodeRun::began`].
     pub began: f64,
-    /// When the attempt failed, or otherwise the time of the run's last event.
+    /// When the attempt failed. If it has not failed, the time of the run's last event.
     pub ended: f64,
     /// The code of the error that ended the attempt.
     pub error: Option<String>,
@@ -87,7 +87,7 @@ pub struct TurnWork {
     pub first: usize,
     /// The number of the last of these turns. A turn that executed the run has an entry of its own.
     pub last: usize,
-    /// The work of the run in these turns.
+    /// What the run did in these turns.
     pub work: Work,
     /// When the run began in this turn, in seconds since the epoch, if it was executed.
     pub began: Option<f64>,
@@ -95,7 +95,7 @@ pub struct TurnWork {
     pub ended: Option<f64>,
 }
 
-/// The kind of work that a run did in a turn.
+/// What a run did in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Work {
@@ -103,8 +103,8 @@ pub enum Work {
     Executed,
     /// The run received the answer that it waited for, and has written nothing.
     Answered,
-    /// The run had ended before: its result was read from the log, and its body did not execute.
+    /// The run had ended in an earlier turn. Its result was read from the log, and its body did not execute.
     Replayed,
-    /// The run waited for an answer that this turn did not bring.
+    /// The run waited for an answer, and this turn did not bring it.
     Waited,
 }

@@ -18,12 +18,13 @@ pub(super) struct Tally {
     pub(super) failures: Vec<Attempt>,
     /// When the last attempt began.
     pub(super) attempt_began: f64,
-    /// The work up to the last known turn; see [`catch_up`](Self::catch_up).
+    /// What the run did in each turn up to the last known one; see [`catch_up`](Self::catch_up).
     pub(super) turns: Vec<TurnWork>,
 }
 
 impl Tally {
-    /// Creates the tally of a run whose first event is at `place`; the time of the previous event is `before`.
+    /// Creates the tally of a run. `place` is the position of its first event, and `before` the time of the event
+    /// before that.
     pub(super) fn new(before: f64, place: usize) -> Self {
         Self { began: before, first: place, attempt_began: before, ..Self::default() }
     }
@@ -51,7 +52,7 @@ impl Tally {
         match self.turns.last_mut() {
             Some(work) if work.last == turn && work.work == Work::Executed => work.ended = Some(time),
             _ => {
-                // A run that is answered and then works counts as executed.
+                // If a run is answered and then executes, the turn is recorded as executed.
                 self.take_back(turn);
                 let (began, ended) = (Some(before), Some(time));
                 self.turns.push(TurnWork { first: turn, last: turn, work: Work::Executed, began, ended });
@@ -59,7 +60,7 @@ impl Tally {
         }
     }
 
-    /// Removes the last turn if it is this one.
+    /// Removes the record of this turn, if there is one.
     fn take_back(&mut self, turn: usize) {
         let Some(work) = self.turns.last_mut().filter(|work| work.last == turn) else { return };
         if work.first == turn {
@@ -77,21 +78,21 @@ impl Tally {
         (self.ended, self.last) = (time, place);
     }
 
-    /// Fills in the turns before `turn` in which nothing moved the run. `waits` returns whether the run has waited for
-    /// an answer since then.
+    /// Fills in the turns before `turn` in which the run made no progress. `waits` returns true if the run was waiting
+    /// for an answer in these turns.
     pub(super) fn catch_up(&mut self, turn: usize, waits: impl FnOnce() -> bool) {
         if self.turns.last().is_some_and(|work| work.last + 1 < turn) {
             self.idle(turn - 1, if waits() { Work::Waited } else { Work::Replayed });
         }
     }
 
-    /// Sets `word` for all turns up to `turn` that are not known yet.
-    fn idle(&mut self, turn: usize, word: Work) {
+    /// Sets `kind` for all turns up to `turn` that are not known yet.
+    fn idle(&mut self, turn: usize, kind: Work) {
         match self.turns.last_mut() {
-            Some(work) if work.work == word => work.last = turn,
+            Some(work) if work.work == kind => work.last = turn,
             last => {
                 let first = last.map_or(turn, |work| work.last + 1);
-                self.turns.push(TurnWork { first, last: turn, work: word, began: None, ended: None });
+                self.turns.push(TurnWork { first, last: turn, work: kind, began: None, ended: None });
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Tests of trees, for logs that are written as words.
+//! Tests of trees. The logs are written as words.
 
 use pleach_context::engine::mark_completed;
 use pleach_core::{Content, FunctionResponse, Map, OutputFor, Part, REQUEST_INPUT, RequestInput};
@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{Fact, invocations};
 
-/// Reads a log of words `TIME:WHAT@PATH`: `out` has an output, `err` fails, `ask` asks `q`, `say` says something; `msg`
-/// and `ans` come from the user.
+/// Reads a log of words `TIME:WHAT@PATH`. `out` is an output, `err` a failure, `ask` the question `q`, and `say` a
+/// text; `msg` and `ans` come from the user.
 fn log(words: &str) -> Vec<Arc<Event>> {
     words.split_whitespace().enumerate().map(|(place, word)| Arc::new(event(place, word))).collect()
 }
@@ -94,7 +94,7 @@ fn each_turn_has_executed_answered_replayed_or_left_a_run() {
     let expected = [
         "0 wf@1 Waiting 5 1 1Executed 2Executed",
         "1 wf@1/a@1 Done 1 1 1Executed 2Replayed",
-        // The node that only asked has ended with its answer, because a run after it has begun.
+        // A node that only asked ends with its answer: the log shows this, because a later run has begun.
         "1 wf@1/b@1 Done 1 1 1Executed 2Answered",
         "1 wf@1/x@1 Done 1 1 1Executed 2Replayed",
         "1 wf@1/c@1 Done 1 1 2Executed",

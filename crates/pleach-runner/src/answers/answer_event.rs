@@ -12,18 +12,19 @@ use crate::answers::check_message::{check_types, misfit, of_call, response_part,
 use crate::request::error::open_ids;
 use crate::request::message::of_parts;
 
-/// Returns the event that answers an open question of a session, as [`Runner::answer`](crate::Runner::answer) stores it. It is for a
-/// program that stores answers but cannot run the invocation that asked. The event has no id and no time yet.
+/// Returns the event that [`Runner::answer`](crate::Runner::answer) would store for an answer to an open question. Use
+/// it in a program that stores answers but cannot run the invocation that asked. The event has no id and no time yet.
 ///
-/// After the event is stored, the session is as if a process had ended right after storing an answer: the question is no longer
-/// open, and nothing runs until [`Runner::resume`](crate::Runner::resume) continues the question's invocation. The answer is checked
-/// against the schema that the question stored, not against a type that only the asking node knows.
+/// Once the event is stored, the question is no longer open, but nothing runs until
+/// [`Runner::resume`](crate::Runner::resume) continues the question's invocation. The answer is checked against the
+/// stored schema of the question. The type that the asking node declares is not known here, so it is not checked.
 ///
 /// ADK has no such call.
 ///
 /// # Errors
-/// [`RunError::UnknownQuestion`] for a question that is not open; [`RunError::Answer`] for an answer that does not fit, and for a
-/// credential, which is never stored: only the process that continues the invocation may see it.
+/// [`RunError::UnknownQuestion`] for a question that is not open; [`RunError::Answer`] for an answer that does not fit.
+/// A credential is refused as well: credentials are never stored, and only the process that continues the invocation
+/// may see them.
 pub fn answer_event(events: &[Arc<Event>], question: &Question, answer: impl Serialize) -> Result<Event, RunError> {
     let id = question.id.as_str();
     let open = open_questions(events);

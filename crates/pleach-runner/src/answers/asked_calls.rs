@@ -1,4 +1,4 @@
-//! [`AskedCalls`]: the calls that the answers of one message refer to, found in one pass over the session.
+//! [`AskedCalls`]: finds the calls that the answers of one message refer to, in one pass over the session.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -7,12 +7,12 @@ use foldhash::{HashMap, HashSet};
 use pleach_core::{Event, FunctionCall, InvocationId, NodePath, Question};
 use pleach_session::newest_effective_events;
 
-/// Returns the question with this id that an event asks.
+/// Returns the question with this id, if the event asks it.
 pub(crate) fn question_of(event: &Event, id: &str) -> Option<Question> {
     event.questions().into_iter().find(|question| question.id == id)
 }
 
-/// A call and the event that has it.
+/// A call and the event that contains it.
 pub(crate) type AskedCall<'a> = (&'a Event, &'a FunctionCall);
 
 /// The calls with some ids, and which of them are open questions.
@@ -20,7 +20,7 @@ pub(crate) type AskedCall<'a> = (&'a Event, &'a FunctionCall);
 pub(crate) struct AskedCalls<'a> {
     /// Calls by id, newest first.
     calls: HashMap<&'a str, Vec<AskedCall<'a>>>,
-    /// Open questions by id: the invocations that ask, each with the path of the asking run.
+    /// Open questions by id. For each invocation that asks, the map has the path of the asking run.
     open: HashMap<&'a str, BTreeMap<&'a InvocationId, &'a NodePath>>,
 }
 
@@ -46,7 +46,8 @@ impl<'a> AskedCalls<'a> {
         Self { calls, open }
     }
 
-    /// Returns the newest call with this id in the named invocation if it has one, otherwise the newest one of the session.
+    /// Returns the newest call with this id in the named invocation. If that has no such call, returns the newest one
+    /// in the session.
     // R905
     pub(crate) fn newest(&self, id: &str, named: Option<&InvocationId>) -> Option<AskedCall<'a>> {
         let calls = self.calls.get(id)?;
@@ -54,7 +55,8 @@ impl<'a> AskedCalls<'a> {
         calls.iter().find(is_named).or(calls.first()).copied()
     }
 
-    /// Returns the newest call with this id that asks a question; only calls of the named invocation if one is named.
+    /// Returns the newest call with this id that asks a question. If an invocation is named, only its calls are
+    /// searched.
     pub(crate) fn newest_question(&self, id: &str, named: Option<&InvocationId>) -> Option<AskedCall<'a>> {
         let asks = |(event, _): &&AskedCall<'_>| {
             named.is_none_or(|named| event.invocation_id() == named) && event.interrupt_ids().contains(id)
@@ -68,8 +70,8 @@ impl<'a> AskedCalls<'a> {
         calls.flat_map(|(event, _)| question_of(event, id)).collect()
     }
 
-    /// Returns the call of the open question with this id in the invocation of `newest` (possibly asked by another run), or
-    /// `newest` if none is open.
+    /// Returns the call of the open question with this id in the invocation of `newest`; another run may have asked it.
+    /// If no such question is open, returns `newest`.
     pub(crate) fn open_or(&self, newest: AskedCall<'a>, id: &str) -> AskedCall<'a> {
         let invocation = newest.0.invocation_id();
         let Some(asking) = self.open.get(id).and_then(|open| open.get(invocation)) else { return newest };
@@ -82,7 +84,7 @@ impl<'a> AskedCalls<'a> {
         self.open.get(id).is_some_and(|open| open.contains_key(invocation))
     }
 
-    /// Returns the invocations with an open question with this id.
+    /// Returns the invocations that have an open question with this id.
     pub(crate) fn asking(&self, id: &str) -> BTreeSet<&'a InvocationId> {
         self.open.get(id).into_iter().flat_map(BTreeMap::keys).copied().collect()
     }

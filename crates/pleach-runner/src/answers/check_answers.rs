@@ -1,4 +1,5 @@
-//! Checks answers of [`Runner::answer`](crate::Runner::answer): which question each refers to, and whether it has an effect.
+//! Checks the answers of [`Runner::answer`](crate::Runner::answer): finds the question of each answer, and decides
+//! whether the answer still has an effect.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +22,7 @@ use crate::request::question_ref::{AnswerChecks, QuestionRef};
 /// The answers of a message after the checks.
 #[derive(Debug)]
 pub(crate) struct AcceptedAnswers {
-    /// The invocation and questions that they answer.
+    /// The invocation and questions that the message answers.
     pub(crate) answered: AnsweredRun,
     /// The answers to store; `None` if all are stored already.
     pub(crate) message: Option<Content>,
@@ -40,8 +41,8 @@ pub(crate) struct AnswerContext<'a> {
 /// Finds the question of each part of a message, and drops answers that are stored already.
 ///
 /// # Errors
-/// An unknown or ambiguous question, one with a different answer that is final, questions of several invocations, or an answer
-/// that does not fit.
+/// A question is unknown or ambiguous, or has a different answer that is final; the questions belong to several
+/// invocations; or an answer does not fit.
 pub(crate) fn resolve_answers(
     message: &Content,
     answer_checks: &AnswerChecks,
@@ -78,7 +79,7 @@ pub(crate) fn resolve_answers(
             Effect::Late => return Err(already()),
         }
         check(&**root, id, response, event, call)?;
-        // A model pairs the result of a long-running call with its call not only by id but also by name.
+        // Models match the result of a long-running call with its call by id and by name.
         let mut named = FunctionResponse::clone(response);
         named.name.clone_from(&call.name);
         parts.push(Part::function_response(named));
@@ -142,8 +143,8 @@ impl AnswerContext<'_> {
         }
     }
 
-    /// Returns the effect of an answer to a question that no node asked: its first stored answer is final, in whichever invocation
-    /// it is.
+    /// Returns the effect of an answer to a question that no node asked. Its first stored answer is final, even if
+    /// another invocation stored it.
     fn effect_outside_nodes(&self, asked: &Event, call: &FunctionCall, response: &FunctionResponse) -> Effect {
         let answers = |event: &&Arc<Event>| event.is_from_user();
         let later = newest_effective_events(self.events).take_while(|event| !std::ptr::eq(&***event, asked));
@@ -156,8 +157,8 @@ impl AnswerContext<'_> {
         }
     }
 
-    /// Returns `true` if an answer is the stored one. Credentials are not stored: only the process that received one can compare
-    /// it, and only until the invocation ends.
+    /// Returns `true` if an answer equals the stored one. Credentials are not stored: only the process that received a
+    /// credential can compare it, and only until the invocation ends.
     fn is_same(&self, asked: &Event, call: &FunctionCall, response: &FunctionResponse, given: &Value) -> bool {
         if call.name.as_deref() != Some(REQUEST_CREDENTIAL) {
             return answer_in(call, response).is_some_and(|answer| answer == *given);
@@ -168,7 +169,7 @@ impl AnswerContext<'_> {
     }
 }
 
-/// Returns the answer as a reader of the history sees it.
+/// Returns the value that readers of the history get for an answer.
 fn answer_in(call: &FunctionCall, response: &FunctionResponse) -> Option<Value> {
     check_stored_answer(crate::answers::check_message::schema_of(call), response).ok()
 }

@@ -1,4 +1,4 @@
-//! Answers to questions: finds their questions and checks them before anything is stored.
+//! Finds the questions that a message answers, and checks the answers before anything is stored.
 // R903–R907
 
 use std::collections::BTreeSet;
@@ -24,12 +24,12 @@ use crate::request::error::{open_ids, quoted};
 pub(crate) struct AnsweredRun {
     /// The invocation that asked.
     pub(crate) invocation_id: InvocationId,
-    /// The branch of the question, which the stored answer takes over.
+    /// The branch of the question; the stored answer gets the same one.
     pub(crate) branch: Option<Branch>,
-    /// The scope of the question, which the stored answer takes over.
+    /// The scope of the question; the stored answer gets the same one.
     pub(crate) isolation_scope: Option<Arc<str>>,
-    /// The questions that are answered. If an id is answered twice, all questions of the invocation with this id: the second
-    /// answer goes to another run that asks.
+    /// The questions that are answered. If a message answers an id twice, these are all questions with this id in the
+    /// invocation, because the second answer is for another run.
     pub(crate) questions: Box<[Question]>,
     /// The id of the first answer to a call that asks no question, such as a call of a tool that already has a result.
     pub(crate) not_asked: Option<String>,
@@ -43,7 +43,8 @@ pub(crate) fn response_part(question: &str, answer: impl Serialize) -> Result<Pa
     let answer = pleach_core::to_json(answer).map_err(|error| misfit(question, format!("response: {error}")))?;
     let response = match answer {
         Value::Object(map) if map.len() != 1 || !map.contains_key("result") => map,
-        // Readers parse the text in `result` as JSON if they can, so a text that is valid JSON is sent as a JSON string.
+        // Readers parse the string in `result` as JSON if they can, so a string that happens to be valid JSON is
+        // encoded as a JSON string.
         Value::String(text) if serde_json::from_str::<Value>(&text).is_ok() => {
             result(Value::from(Value::from(text).to_string()))
         }
@@ -59,8 +60,8 @@ fn result(value: Value) -> Map {
 /// Checks a message and finds what it answers. Returns `None` for an ordinary message.
 ///
 /// # Errors
-/// A message that mixes answers with text or contains function calls; answers to unknown calls or several invocations; an
-/// answer that does not fit its question, or comes after its deadline.
+/// The message contains function calls, or answers together with text; it answers unknown calls or several invocations;
+/// or an answer does not fit its question or comes after the deadline.
 pub(crate) fn find_answered_question(
     content: &Content,
     session: &SessionKey,
@@ -133,14 +134,14 @@ pub(crate) fn find_answered_question(
     target.not_asked =
         calls.iter().find(|(id, _, event, _)| question_of(event, id).is_none()).map(|(id, ..)| (*id).to_owned());
     if !calls.iter().any(|(_, _, _, call)| asks_input(call)) {
-        // Agents read their answers on their branches, so that each must see its own.
+        // Each agent reads its answer on its own branch, so the stored message needs a branch that all of them see.
         target.branch = Branch::common_prefix(calls.iter().map(|(_, _, event, _)| event.branch()));
     }
     Ok(Some(target))
 }
 
-/// Checks the name under which a client answers a confirmation. google-adk ignores an answer under another name, and never runs
-/// the tool.
+/// Checks that a client answers a confirmation under the right function name. google-adk ignores an answer under
+/// another name, so it would never run the tool.
 fn check_name(id: &str, response: &FunctionResponse, call: &FunctionCall) -> Result<(), RunError> {
     let name = response.name.as_deref().unwrap_or_default();
     let is_other = !name.is_empty() && name != REQUEST_CONFIRMATION;
@@ -151,7 +152,7 @@ fn check_name(id: &str, response: &FunctionResponse, call: &FunctionCall) -> Res
     Err(misfit(id, reason))
 }
 
-/// Returns the questions that answers with these ids go to.
+/// Returns the questions that are answered by answers with these ids.
 pub(crate) fn questions_of<'a>(
     answered: impl Iterator<Item = (&'a str, &'a Event)> + Clone,
     asked: &AskedCalls<'_>,
@@ -214,8 +215,8 @@ pub(crate) fn schema_of(call: &FunctionCall) -> Option<&Value> {
     (asks_input(call) && schema.is_object()).then_some(schema)
 }
 
-/// Checks an answer before it is stored: against the schema of its question, as every later reader does, and against the
-/// type that the asking node declares.
+/// Checks an answer before it is stored, against the schema of its question and against the type that the asking node
+/// declares. Every later reader checks the schema as well.
 pub(crate) fn check(
     root: &dyn Node,
     id: &str,
@@ -266,8 +267,8 @@ pub(crate) fn check_types(
     answer_type.map_or(Ok(()), |wanted| wanted.check(&fitting).map_err(misfit_of))
 }
 
-/// Returns a note for the error if the schema of the question differs from the schema of the type that its node declares now: the
-/// type may have changed while the question was open, and then no answer may fit both.
+/// Returns a note for the error if the question was asked with another schema than its node declares now. The type may
+/// have changed while the question was open, so perhaps no answer fits both.
 fn change(asked_with: Option<&Value>, declared: Option<AnswerType>) -> &'static str {
     match (asked_with, declared.and_then(AnswerType::schema)) {
         (Some(asked_with), Some(declared)) if *asked_with != declared => {

@@ -17,7 +17,7 @@ pub struct GivenAnswer<'a> {
     pub caller: Option<&'a UserId>,
     /// The session that the question is asked in.
     pub session: &'a SessionKey,
-    /// The question, open or answered before.
+    /// The question. It may have been answered before.
     pub question: &'a Question,
 }
 
@@ -32,8 +32,9 @@ impl GivenAnswer<'_> {
     }
 }
 
-/// Decides who may answer which question. The Runner calls the rule before it stores a person's answer, and again when a stored
-/// answer is repeated. It does not call the rule for sleeps, signals and the default answers of deadlines.
+/// A rule that decides who may answer which question. The Runner calls the rule before it stores a person's answer, and
+/// also if a caller repeats a stored answer. The rule is not called for sleeps, signals and the default answers of
+/// deadlines.
 ///
 /// A closure that takes a [`GivenAnswer`] decides at once; an implementation of the trait may wait, for example for a list of
 /// roles. The default rule of a Runner is [`GivenAnswer::is_of_assignee`].
@@ -69,8 +70,8 @@ impl AnswerRule {
         Self(Some(Arc::new(rule)))
     }
 
-    /// Checks whether the caller may answer these questions. Sleeps and signals are not for people: a request that names a caller may
-    /// not answer them.
+    /// Checks whether the caller may answer these questions. Sleeps and signals are not for people, so a request that
+    /// names a caller may not answer them.
     ///
     /// # Errors
     /// [`RunError::MayNotAnswer`] with the first question that the caller may not answer.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use pleach_context::{AgentSpec, Node};
 
-/// Warns about each name that several agents below `root` have: a transfer or the user's next message reaches the first one.
+/// Warns about each name that several agents below `root` have: a transfer or the user's next message reaches only the
+/// first of them.
 pub(crate) fn warn_of_repeated_names(root: &dyn Node) {
     let Some(agent) = root.agent() else { return };
     for name in repeated_names(agent) {
@@ -17,7 +18,7 @@ pub(crate) fn warn_of_repeated_names(root: &dyn Node) {
     }
 }
 
-/// Returns each name that several agents have, once, in the order of the tree.
+/// Returns the names that several agents have, without duplicates, in the order of the tree.
 fn repeated_names(agent: &Arc<AgentSpec>) -> Vec<&str> {
     let (mut known, mut repeated) = (HashSet::new(), Vec::new());
     let mut left = vec![agent];

@@ -135,8 +135,8 @@ impl RunnerBuilder {
         self
     }
 
-    /// Provides a value for handlers that take `Shared<T>`: a `T` or an `Arc<T>`. A later value replaces an earlier one of the
-    /// same type, and a `T` takes precedence over an `Arc<T>`.
+    /// Provides a value for handlers that take `Shared<T>`. The value is a `T` or an `Arc<T>`; if both are provided,
+    /// the `T` wins. A later value replaces an earlier one of the same type.
     #[must_use]
     pub fn provide<T: Send + Sync + 'static>(mut self, value: T) -> Self {
         self.provided.insert(value);
@@ -157,7 +157,7 @@ impl RunnerBuilder {
         self
     }
 
-    /// Sets whether the first run creates a missing session; true by default.
+    /// Sets whether a run creates its session if that does not exist; true by default.
     #[must_use]
     pub fn auto_create_session(mut self, yes: bool) -> Self {
         self.auto_create_session = yes;
@@ -189,9 +189,9 @@ impl RunnerBuilder {
         self
     }
 
-    /// Sets the default limit of model calls per run, for runs whose [`RunConfig`](pleach_context::RunConfig) sets none; 0 means
-    /// no limit. If this is not called, the limit is the value of the environment variable `ADK_MAX_LLM_CALLS` when the Runner is built,
-    /// or 500.
+    /// Sets the limit of model calls for each run whose [`RunConfig`](pleach_context::RunConfig) sets none; 0 means no
+    /// limit. The default is the value of the environment variable `ADK_MAX_LLM_CALLS` when the Runner is built, or 500
+    /// if it is not set.
     // L160
     #[must_use]
     pub fn max_llm_calls(mut self, calls: u32) -> Self {
@@ -206,13 +206,14 @@ impl RunnerBuilder {
         self
     }
 
-    /// Sets the period of heartbeats: a run that has stored nothing for this long, by the Runner's clock, claims its session. Heartbeats are
-    /// for apps that several processes run on one database, and are off by default.
+    /// Sets the period of heartbeats, for apps that several processes run on one database. If a run has stored nothing
+    /// for this long, by the Runner's clock, it claims its session. Heartbeats are off by default.
     ///
-    /// All processes must set the same period. Each of them then sees which sessions the others work on. If an invocation is
-    /// unfinished and its session changed within the last three periods, it is
-    /// [`RunsElsewhere`](crate::RunProgress::RunsElsewhere), and [`Runner::unfinished`] does not list it. Its deadlines wait for the other
-    /// process, unless the body that asks does the work itself. A run that has lost its session ends at its next heartbeat, with
+    /// All processes must set the same period. Each process then sees which sessions the others work on: if an
+    /// invocation is unfinished and its session changed within the last three periods, the invocation is
+    /// [`RunsElsewhere`](crate::RunProgress::RunsElsewhere), and [`Runner::unfinished`] does not list it. The deadlines
+    /// of its questions wait until the other process has finished, unless only the asking body is at work there. A run
+    /// that has lost its session ends at its next heartbeat, with
     /// [`SessionError::Stale`](pleach_session::SessionError::Stale), rather than at its next event.
     ///
     /// A heartbeat is one [claim](SessionService::claim), so it changes the session's update time and nothing else. A run makes
@@ -227,16 +228,16 @@ impl RunnerBuilder {
         self
     }
 
-    /// Turns heartbeats off, which is the default; for a builder that other code has configured. See [`heartbeat`](Self::heartbeat).
+    /// Turns off heartbeats that other code has set on this builder. See [`heartbeat`](Self::heartbeat).
     #[must_use]
     pub fn no_heartbeat(mut self) -> Self {
         self.heartbeat = None;
         self
     }
 
-    /// Sets a hook that receives the span of every invocation that starts or resumes, before the span is entered. Disabled
-    /// spans are skipped. An exporter uses the hook to put all parts of an invocation into one trace: see `docs/tracing.md`. A
-    /// later call replaces the hook.
+    /// Sets a hook that receives the span of an invocation each time it starts or resumes, before the span is entered.
+    /// The hook is not called for disabled spans. An exporter uses it to put all parts of an invocation into one trace:
+    /// see `docs/tracing.md`. A later call replaces the hook.
     #[must_use]
     pub fn on_invocation_span(
         mut self,
@@ -293,13 +294,13 @@ impl RunnerBuilder {
         .collect()
     }
 
-    /// Sets whether a message that answers nothing closes the open confirmations of its session. False by default, as in google-adk,
-    /// where a call that is approved days later still runs.
+    /// Sets whether a message that answers no question closes the open confirmations of its session. False by default,
+    /// as in google-adk: a call that is approved days later still runs.
     ///
-    /// If true, an invocation that waits only for confirmations is aborted before the message is stored: its calls are answered, the
-    /// model sees that they did not run, and a later approval is refused
-    /// ([`RunError::InvocationAborted`](crate::RunError::InvocationAborted)). If an invocation waits for questions of other kinds as
-    /// well, all its questions stay open, including the confirmations.
+    /// If true, an invocation that waits only for confirmations is aborted before the message is stored. Its calls are
+    /// answered, so the model sees that they did not run. A later approval is refused
+    /// ([`RunError::InvocationAborted`](crate::RunError::InvocationAborted)). If an invocation waits for questions of
+    /// other kinds as well, all its questions stay open, including the confirmations.
     #[must_use]
     pub fn close_confirmations(mut self, yes: bool) -> Self {
         self.closes_confirmations = yes;
@@ -396,7 +397,7 @@ fn root_faults(root: &dyn Node) -> Vec<Fault> {
     faults
 }
 
-/// Returns the fault of an app that lacks something that a node needs.
+/// Returns a fault if the app does not provide what a node needs.
 fn unmet(need: &Need, provided: &Provided, model: Option<&Arc<dyn Model>>) -> Option<Fault> {
     match need {
         Need::Value(value) if !provided.has(value) => Some(Fault::config(

@@ -3,7 +3,7 @@
 
 use pleach_context::RunConfig;
 
-/// The environment variable with the limit: a number; zero and less mean no limit.
+/// The environment variable that sets the limit. Its value is a number; zero and negative numbers mean no limit.
 const VARIABLE: &str = "ADK_MAX_LLM_CALLS";
 
 /// Returns the limit that the environment sets, or the default of [`RunConfig`].

@@ -16,16 +16,17 @@ impl Runner {
     /// runs: call [`Runner::drain`] first.
     ///
     /// If a part fails to close, or a toolset takes longer than ten seconds, the others are still closed.
-    /// [`RunnerBuilder::plugin_close_timeout`] and [`RunnerBuilder::skip_closing_plugins`] configure how plugins are closed, and
-    /// [`RunnerBuilder::skip_closing_sessions`] whether the session service is closed.
+    /// [`RunnerBuilder::plugin_close_timeout`] limits the time for each plugin. [`RunnerBuilder::skip_closing_plugins`]
+    /// and [`RunnerBuilder::skip_closing_sessions`] leave plugins and the session service open.
     ///
     /// [`RunnerBuilder::skip_closing_sessions`]: crate::RunnerBuilder::skip_closing_sessions
     /// [`RunnerBuilder::plugin_close_timeout`]: crate::RunnerBuilder::plugin_close_timeout
     /// [`RunnerBuilder::skip_closing_plugins`]: crate::RunnerBuilder::skip_closing_plugins
     ///
     /// # Errors
-    /// [`RunError::Toolset`] and [`RunError::Plugin`] with the toolsets and plugins that could not be closed;
-    /// [`RunError::Session`] if the session service could not be flushed or closed; [`RunError::Close`] with all errors if there is more than one.
+    /// - [`RunError::Toolset`] and [`RunError::Plugin`] with the toolsets and plugins that could not be closed.
+    /// - [`RunError::Session`] if the session service could not be flushed or closed.
+    /// - [`RunError::Close`] with all errors if there are several.
     ///
     /// # Cancel safety
     /// If the future is dropped, the remaining parts stay open; closing again is safe.

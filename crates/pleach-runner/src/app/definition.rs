@@ -37,7 +37,7 @@ impl App {
     /// Returns an app of this name.
     ///
     /// # Errors
-    /// A name that is not a letter followed by letters, digits, `_` and `-`, and the name `user`.
+    /// The name does not consist of a letter followed by letters, digits, `_` and `-`, or it is `user`.
     pub fn new(name: impl Into<AppName>, root: impl Node) -> Result<Self, BuildError> {
         let name = name.into();
         let mut letters = name.as_str().chars();
@@ -67,8 +67,8 @@ impl App {
         self
     }
 
-    /// Sets whether checkpoints and completed runs are recorded. A resume then executes no completed run again, not even
-    /// one without an output. ADK: `ResumabilityConfig`.
+    /// Sets whether checkpoints and completed runs are recorded. If they are, a resume never executes a completed run
+    /// again, even if the run had no output. ADK: `ResumabilityConfig`.
     // R1030, R1011
     #[must_use]
     #[doc(alias = "ResumabilityConfig")]

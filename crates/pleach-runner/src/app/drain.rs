@@ -25,16 +25,17 @@ pub enum Overdue {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DrainOptions {
-    /// The time within which active runs may end by themselves.
+    /// How long active runs may take to end by themselves.
     pub deadline: Duration,
     /// The treatment of runs that are still active at the deadline.
     pub overdue: Overdue,
-    /// The time after the deadline within which these runs must stop: store pending events, answer open calls and run the plugins' hooks.
+    /// How long these runs may take to stop after the deadline: they store pending events, answer open calls and run
+    /// the plugins' hooks.
     pub grace: Duration,
 }
 
 impl DrainOptions {
-    /// Returns options with this deadline, after which the remaining runs are stopped within five seconds.
+    /// Returns options with this deadline. Runs that are still active then are cut off, and have five seconds to stop.
     #[must_use]
     pub fn new(deadline: Duration) -> Self {
         Self { deadline, overdue: Overdue::default(), grace: Duration::from_secs(5) }
@@ -47,7 +48,7 @@ impl DrainOptions {
         self
     }
 
-    /// Sets how long those runs may take to stop.
+    /// Sets how long runs may take to stop after the deadline.
     #[must_use]
     pub fn grace(mut self, grace: Duration) -> Self {
         self.grace = grace;
@@ -81,7 +82,8 @@ pub struct DrainedRun {
 }
 
 impl Drained {
-    /// Returns `true` if every run ended by itself: none was stopped or aborted, and none is still active.
+    /// Returns `true` if every run ended by itself, so the drain neither stopped nor aborted a run, and no run is still
+    /// active.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.runs.iter().all(|run| !matches!(run.end, None | Some(RunEnd::Cut | RunEnd::Aborted)))
@@ -91,9 +93,9 @@ impl Drained {
 impl Runner {
     /// Drains the Runner: refuses new runs, waits for active ones until the deadline, and stops the rest.
     ///
-    /// From this call on, every run that begins through this Runner or a clone fails with
-    /// [`RunError::Draining`](crate::RunError::Draining), answers and resumes included. This cannot be undone. Reading,
-    /// following, rewinding and forking still work. Close the Runner afterwards.
+    /// From this call on, every new run of this Runner or a clone fails with
+    /// [`RunError::Draining`](crate::RunError::Draining), including answers and resumes. This cannot be undone.
+    /// Reading, following, rewinding and forking still work. Close the Runner afterwards.
     ///
     /// A run with a reader makes progress only while its reader polls it. If a run is not polled, the drain waits for it until the
     /// grace period ends. All waits use the Runner's clock. ADK has no such call.

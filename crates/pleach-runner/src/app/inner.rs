@@ -23,7 +23,7 @@ pub(crate) struct RunnerInner {
     pub(crate) services: Arc<Services>,
     pub(crate) auto_create_session: bool,
     pub(crate) resumable: bool,
-    /// Whether runs of the root can open tasks: see [`may_open_tasks`](crate::opening::open_task::may_open_tasks).
+    /// Whether a run of the root can open a task: see [`may_open_tasks`](crate::opening::open_task::may_open_tasks).
     pub(crate) may_open_tasks: bool,
     /// The limit of model calls for runs whose config sets none.
     pub(crate) max_llm_calls: u32,
@@ -36,15 +36,16 @@ pub(crate) struct RunnerInner {
     pub(crate) ended: EndedSessions,
     /// The name of the program that judges which sessions have ended: see [`program_name`](crate::sessions::program::program_name).
     pub(crate) program: String,
-    /// The turns of signals that are being stored in a session.
+    /// Lets signals to a session be stored one after the other.
     pub(crate) signals: Turns<SessionKey>,
-    /// The turns of signals with the same name in a session. A signal keeps its turn while it waits for a run.
+    /// Lets signals with the same name to a session be sent one after the other. A signal keeps its turn while it waits
+    /// for a run.
     pub(crate) signal_names: Turns<(SessionKey, String)>,
     /// The deadlines of questions.
     pub(crate) timers: Timers,
     pub(crate) on_span: OnSpan,
     pub(crate) closing: Closing,
-    /// Whether a message that answers nothing closes open confirmations.
+    /// Whether a message that answers no question closes open confirmations.
     pub(crate) closes_confirmations: bool,
     /// Who may answer which question.
     pub(crate) answer_rule: AnswerRule,

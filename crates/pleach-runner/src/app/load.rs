@@ -19,8 +19,8 @@ pub struct RunnerLoad {
 }
 
 impl Runner {
-    /// Returns the current load of this Runner and its clones, for gauges of a metrics system. The call reads only memory and looks
-    /// at each active run once.
+    /// Returns the current load of this Runner and its clones, for gauges of a metrics system. The call only reads
+    /// memory, and its cost grows with the number of active runs.
     ///
     /// ADK: none.
     #[must_use]
@@ -36,8 +36,9 @@ impl Runner {
         load
     }
 
-    /// Returns a function that reads the [`load`](Self::load) of this Runner and its clones without keeping them alive, for a metrics system
-    /// that reads gauges from a thread of its own. The function returns `None` after the last clone is dropped.
+    /// Returns a function that reads the [`load`](Self::load) of this Runner and its clones but does not keep the
+    /// Runner alive. Use it with a metrics system that reads gauges in its own thread. The function returns `None`
+    /// after the last clone is dropped.
     ///
     /// ADK: none.
     pub fn load_reader(&self) -> impl Fn() -> Option<RunnerLoad> + Send + Sync + 'static {

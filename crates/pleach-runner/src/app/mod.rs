@@ -1,6 +1,6 @@
-//! A Runner from its declaration to its close.
+//! Builds, drains and closes a Runner.
 //!
-//! `inner.rs` holds what the clones of a Runner share. `builder.rs` checks the declaration once.
+//! `builder.rs` checks the configuration once. `inner.rs` has the parts that the clones of a Runner share.
 
 pub(crate) mod agent_names;
 pub(crate) mod builder;

@@ -15,8 +15,8 @@ use crate::RunError;
 use crate::run::event_writer::EventWriter;
 
 impl EventsCompactionConfig {
-    /// Summarises the session's events if a trigger is reached, and stores the summary. The summary does not belong to a run:
-    /// plugins do not see it and callers do not receive it. Errors are logged, because the invocation itself has succeeded.
+    /// Summarises the session's events if a trigger is reached, and stores the summary. Neither plugins nor callers
+    /// receive the summary. Errors are logged, because the invocation itself has succeeded.
     pub(crate) async fn compact(&self, ic: &InvocationHandle, store: &mut EventWriter) {
         let Some(summarizer) = &self.summarizer else { return };
         let all = ic.events();
@@ -38,7 +38,7 @@ impl EventsCompactionConfig {
 }
 
 async fn put(ic: &InvocationHandle, store: &mut EventWriter, mut summary: Event) {
-    // A summary with an isolation scope would never be found.
+    // Later compactions would not find a summary that has an isolation scope.
     summary.set_isolation_scope(None);
     let session = ic.session_key();
     match store.append_summary(ic, summary).await {

@@ -25,7 +25,7 @@ impl PromptCompaction for EventsCompactionConfig {
                 return None;
             }
             let mut summary = summarize(&**summarizer, &events, all_but_newest(&events, retained)).await?;
-            // Every prompt of the scope sees the summary. No node has emitted it, so it has no path.
+            // All prompts of the scope use the summary. It has no path, because no node has emitted it.
             summary.set_isolation_scope(prompt.scope.map(Into::into));
             summary.set_path(NodePath::default());
             Some(summary)

@@ -7,8 +7,9 @@ use pleach_workflow::Fault;
 
 /// When the events of a session are summarised.
 ///
-/// At least one of the two triggers must be set, with both of its fields. Both are checked at the end of a successful invocation,
-/// the token trigger first. The token trigger is also checked before each request of an agent to its model.
+/// There are two triggers: a sliding window of invocations, and a number of tokens. At least one of them must be set,
+/// with both of its fields. Both are checked at the end of a successful invocation, the token trigger first. The token
+/// trigger is also checked before each request of an agent to its model.
 /// [`RunnerBuilder::build`](crate::RunnerBuilder::build) reports missing fields.
 ///
 /// ADK: `EventsCompactionConfig`.
@@ -19,7 +20,7 @@ pub struct EventsCompactionConfig {
     pub summarizer: Option<Arc<dyn EventsSummarizer>>,
     /// The number of new invocations that triggers a summary; at least one.
     pub compaction_interval: Option<usize>,
-    /// The number of invocations before the first new one that a summary includes again.
+    /// The number of older invocations that a summary includes again, before the new ones.
     pub overlap_size: Option<usize>,
     /// The number of tokens in the last prompt that triggers a summary; at least one.
     pub token_threshold: Option<u64>,
@@ -33,7 +34,8 @@ impl EventsCompactionConfig {
         Self { summarizer: Some(Arc::new(summarizer)), ..Self::default() }
     }
 
-    /// Summarises after every `compaction_interval` invocations, together with the last `overlap_size` invocations before them.
+    /// Makes a summary after every `compaction_interval` invocations. The summary also covers the last `overlap_size`
+    /// invocations before them.
     #[must_use]
     pub fn with_sliding_window(mut self, compaction_interval: usize, overlap_size: usize) -> Self {
         (self.compaction_interval, self.overlap_size) = (Some(compaction_interval), Some(overlap_size));

@@ -9,8 +9,8 @@ type Ids<'a> = HashSet<&'a str>;
 
 /// Returns the length of the longest prefix of `range` after which no call and no request is open.
 ///
-/// A call that can no longer be answered is ignored; otherwise one lost call would keep everything after it from being
-/// summarised. `all` is the whole history, which shows which calls these are.
+/// Calls that can no longer be answered are ignored: otherwise nothing after a lost call could ever be summarised. To
+/// find these calls, `all` must be the whole history.
 pub(super) fn self_contained(range: &[Arc<Event>], all: &[&Arc<Event>]) -> usize {
     let strict = balanced(range, &Ids::default());
     let ends_an_invocation =
@@ -22,8 +22,8 @@ pub(super) fn self_contained(range: &[Arc<Event>], all: &[&Arc<Event>]) -> usize
     if dead.is_empty() { strict } else { strict.max(balanced(range, &dead)) }
 }
 
-/// Returns the largest index, at most `split`, at which a retained tail of `events` can begin and still contain the call of
-/// every answer in it.
+/// Returns the largest index, at most `split`, at which the retained tail of `events` may begin: the tail must contain
+/// the call of every answer in it.
 pub(super) fn safe_split(events: &[Arc<Event>], split: usize) -> usize {
     let mut unmatched = Ids::default();
     for (place, event) in events.iter().enumerate().rev() {
@@ -42,7 +42,7 @@ fn balanced(range: &[Arc<Event>], dead: &Ids<'_>) -> usize {
     let mut open = Ids::default();
     let mut length = 0;
     for (place, event) in range.iter().enumerate() {
-        // Answers first: an event does not answer its own calls.
+        // Answers are removed first, because an event does not answer its own calls.
         for answer in answers(event) {
             open.remove(answer);
         }

@@ -23,8 +23,8 @@ pub(super) fn contents<'a>(events: &[&'a Event]) -> Vec<&'a Content> {
     summaries.effective().iter().map(|(_, summary)| &summary.compacted_content).chain(raw).collect()
 }
 
-/// Returns `true` if a summary of `range` is expected to shorten the prompt. The decision comes before the summary is paid for, so
-/// the size of the last summary serves as an estimate.
+/// Returns `true` if a summary of `range` is expected to shorten the prompt. The new summary does not exist yet, so the
+/// size of the last one serves as an estimate.
 pub(super) fn is_worth_it(events: &[&Arc<Event>], range: &[Arc<Event>]) -> bool {
     let mut plain: Vec<&Event> = events.iter().map(|event| &***event).collect();
     let times = || range.iter().map(|event| event.timestamp());
@@ -50,7 +50,7 @@ fn size(content: &Content) -> usize {
 
     impl Write for Characters {
         fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            // Every character has one byte that is not a continuation byte.
+            // In UTF-8, each character has exactly one byte that is not a continuation byte.
             self.0 += bytes.iter().filter(|byte| **byte & 0xC0 != 0x80).count();
             Ok(bytes.len())
         }
@@ -66,19 +66,19 @@ fn size(content: &Content) -> usize {
     characters.0
 }
 
-/// Returns the number of tokens that a model reported for the last prompt since the last summary: a prompt of `agent`, or of any
-/// agent if `None`.
+/// Returns the number of tokens that a model reported for the last prompt since the last summary. If `agent` is set,
+/// only the prompts of that agent are considered.
 pub(super) fn reported_tokens(events: &[&Arc<Event>], agent: Option<&str>) -> Option<u64> {
     let since_summary = events.iter().rev().take_while(|event| event.actions().compaction().is_none());
     let own = since_summary.filter(|event| agent.is_none_or(|agent| event.author() == agent));
     own.filter_map(|event| event.model()?.usage_metadata.as_ref()?.get("prompt_token_count")?.as_u64()).next()
 }
 
-/// Estimates the number of tokens in a prompt of no particular agent from the contents that it would contain. Returns `None` if
-/// there are none.
+/// Estimates the number of tokens in a prompt from the contents that it would contain, for no particular agent. Returns
+/// `None` if there are no contents.
 ///
-/// google-adk makes the estimate from a fully assembled prompt, which omits calls without answers and quotes answers. Here each
-/// content is measured as it is stored.
+/// google-adk assembles the prompt first, which omits calls without answers and quotes answers. Here each content is
+/// measured in its stored form.
 pub(super) fn estimate(events: &[&Arc<Event>]) -> Option<u64> {
     let calls: HashSet<&str> =
         events.iter().flat_map(|event| event.function_calls()).filter_map(|call| call.id.as_deref()).collect();
@@ -95,7 +95,7 @@ fn is_shown(event: &Event, calls: &HashSet<&str>) -> bool {
         return false;
     };
     let answers = content.function_responses().next().is_some();
-    // A node or a workflow that is named `user` writes its own events under that name.
+    // If a node or workflow is named `user`, its own events have this author as well.
     let to_a_node = event.author() == "user"
         && !answers
         && !event.path().is_root()

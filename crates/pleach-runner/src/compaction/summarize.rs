@@ -1,4 +1,4 @@
-//! Asks a summarizer for the summary of a range.
+//! Asks a summarizer for a summary of some events.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use pleach_session::EventsSummarizer;
 
 use super::prompt::is_worth_it;
 
-/// Returns a summary of `range`, unless it would not shorten the prompt.
+/// Returns a summary of `range`, or `None` if it would not shorten the prompt.
 pub(super) async fn summarize(
     summarizer: &dyn EventsSummarizer,
     events: &[&Arc<Event>],

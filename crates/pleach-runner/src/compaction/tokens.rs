@@ -7,8 +7,8 @@ use pleach_core::Event;
 use super::prefix::{safe_split, self_contained};
 use super::prompt::latest_summary;
 
-/// Returns the events to summarise when a prompt is too long: all since the last summary except the newest `retained`, preceded
-/// by that summary so that the new one supersedes it.
+/// Returns the events to summarise when a prompt is too long: the last summary and all events after it, except the
+/// newest `retained` ones. The last summary is included so that the new one supersedes it.
 pub(super) fn all_but_newest(events: &[&Arc<Event>], retained: usize) -> Vec<Arc<Event>> {
     let summary = latest_summary(events);
     let last_end = summary.map_or(0.0, |(_, compaction)| compaction.end_timestamp);

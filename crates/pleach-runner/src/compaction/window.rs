@@ -7,8 +7,8 @@ use pleach_core::Event;
 
 use super::prefix::self_contained;
 
-/// Returns the events to summarise if at least `interval` invocations are new since the last summary: from `overlap`
-/// invocations before the first new one to the end of the last. Empty otherwise.
+/// Returns the events to summarise, or none if fewer than `interval` invocations have begun since the last summary. The
+/// window starts `overlap` invocations before the first new one and extends to the end of the last one.
 pub(super) fn sliding_window(events: &[&Arc<Event>], interval: usize, overlap: usize) -> Vec<Arc<Event>> {
     let summed_up = events.iter().rev().filter_map(|event| event.actions().compaction());
     // An end of zero is treated as no summary.
@@ -54,7 +54,8 @@ mod tests {
     use pleach_core::Content;
     use pleach_session::summary_event;
 
-    /// Makes one event for each letter, of the invocation with that name; `|` is a summary of all events before it.
+    /// Makes a log: each letter is an event of the invocation with this name, and `|` is a summary of all events before
+    /// it.
     fn log(text: &str) -> Vec<Arc<Event>> {
         let mut events: Vec<Arc<Event>> = Vec::new();
         for (time, letter) in (1..).zip(text.chars()) {

@@ -17,13 +17,15 @@ use crate::{RunError, RunRequest};
 /// The first and the longest pause before an answer is tried again.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(250), Duration::from_secs(30));
 
-/// Answers a question with its default, and continues its invocation. A question that has been answered in the meantime stays as it is.
+/// Answers a question with its default, and continues its invocation. Does nothing if the question has been answered in
+/// the meantime.
 pub(crate) async fn answer_at_deadline(parts: Weak<RunnerInner>, due: &PendingDeadline, at_once: &Semaphore) {
     let mut pause = PAUSES.0;
     let mut stored = false;
     loop {
         let Some(parts) = parts.upgrade().filter(|parts| !parts.timers.shared.state().closed) else { return };
-        // A run of this process would lose its session to the answer, so wait for its end. The Runner may be dropped in the meantime.
+        // If a run of this process is active, storing the answer would make it fail as stale, so wait for its end. The
+        // Runner may be dropped in the meantime.
         if let Some(run) = parts.active.run_of_session(&due.session).filter(|run| !run.has_ended()) {
             drop(parts);
             run.ended().await;
@@ -32,7 +34,7 @@ pub(crate) async fn answer_at_deadline(parts: Weak<RunnerInner>, due: &PendingDe
         let tried = if stored { resume(&parts, due).await } else { answer(&parts, due, at_once, &mut stored).await };
         match tried {
             Ok(()) => return,
-            Err(error) if is_passing(&error, stored) => {
+            Err(error) if is_transient(&error, stored) => {
                 tracing::debug!(session = %due.session, question = due.question, %error, "a deadline is tried again");
             }
             Err(error) if !stored && is_refused(&error) => {
@@ -44,8 +46,8 @@ pub(crate) async fn answer_at_deadline(parts: Weak<RunnerInner>, due: &PendingDe
                 return;
             }
             Err(error) => {
-                // The session was deleted or the invocation aborted in the meantime, or the run that continued it has failed, which is
-                // logged as for every detached run.
+                // In the meantime the session was deleted, or the invocation was aborted, or it was continued and has
+                // failed. The failure of a detached run is logged elsewhere.
                 tracing::debug!(session = %due.session, question = due.question, %error, "a deadline is over");
                 return;
             }
@@ -57,9 +59,9 @@ pub(crate) async fn answer_at_deadline(parts: Weak<RunnerInner>, due: &PendingDe
     }
 }
 
-/// Returns `true` if another try may succeed: the session was in use, or the storage did not respond. Once the answer is stored,
-/// whoever took the session continues the run, so a stale error is final.
-fn is_passing(error: &RunError, stored: bool) -> bool {
+/// Returns `true` if another try may succeed, because the session was in use or the storage did not respond. If the
+/// answer is stored, a stale error is final: the process that changed the session continues the run.
+fn is_transient(error: &RunError, stored: bool) -> bool {
     match error {
         RunError::Busy { .. } => true,
         RunError::Session(error) if error.is_stale() => !stored,
@@ -79,14 +81,15 @@ fn is_refused(error: &RunError) -> bool {
     matches!(error, RunError::Answer { .. } | RunError::Node { .. })
 }
 
-/// Stores the answer and continues the invocation. Sets `stored` once the answer is stored, so that the next try resumes.
+/// Stores the answer and continues the invocation. Sets `stored` once the answer is stored; the next try then resumes
+/// the invocation.
 async fn answer(
     parts: &Arc<RunnerInner>,
     due: &PendingDeadline,
     at_once: &Semaphore,
     stored: &mut bool,
 ) -> Result<(), RunError> {
-    // Held only until the answer is stored: the rest of the run may take long.
+    // The permit is held only until the answer is stored, because the rest of the run may take long.
     let permit = at_once.acquire().await;
     let session = parts.load_all(&due.session).await?;
     if parts.runs_elsewhere(&session).await? {

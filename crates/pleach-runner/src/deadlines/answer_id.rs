@@ -1,4 +1,4 @@
-//! The event that answers a question at its deadline: its id, and whether it is stored.
+//! Computes the id of the event that answers a question at its deadline, and finds out whether it is stored.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use serde_json::Value;
 
 use crate::deadlines::schedule::PendingDeadline;
 
-/// Returns the id of the event that answers the question. Every process computes the same id, so a session cannot hold two. After a
-/// rewind that has undone the answer but not the question, the id is a new one.
+/// Returns the id of the event that answers the question. Every process computes the same id, so a session cannot store
+/// two such events. If a rewind has undone the answer but not the question, the id is a new one.
 pub(crate) fn event_id(due: &PendingDeadline, events: &[Arc<Event>]) -> EventId {
     let own = effective_events_of(events, &due.invocation);
     event_id_after(due, rewinds(&own).last())
 }
 
-/// Returns `true` if the question that an event asks under this id has been answered at its deadline. Such an answer is final: a run may
-/// have used it without leaving a trace.
+/// Returns `true` if the question with this id in the event `asked` has been answered at its deadline. Such an answer
+/// is final: a run may have used it without leaving a trace.
 pub(crate) fn has_come(session: &SessionKey, events: &[Arc<Event>], asked: &Event, question: &str) -> bool {
     let questions = asked.questions();
     let Some(due) = questions.iter().find(|one| one.id == question).and_then(|one| PendingDeadline::of(session, one))
@@ -28,11 +28,12 @@ pub(crate) fn has_come(session: &SessionKey, events: &[Arc<Event>], asked: &Even
     let ids: Vec<EventId> =
         std::iter::once(None).chain(rewinds(&own).map(Some)).map(|rewind| event_id_after(&due, rewind)).collect();
     let answers = |event: &Event| event.function_responses().any(|response| response.id.as_deref() == Some(question));
-    // In a copied session the id was computed for the source session. Events of earlier versions have no note.
+    // Two proofs are needed: in a copied session the id was computed for the source session, and events of earlier
+    // versions have no note.
     own.iter().any(|event| ids.contains(event.id()) || (has_note(event) && answers(event)))
 }
 
-/// Notes on an answer that a deadline has given it, not a person.
+/// Notes on an answer that it comes from a deadline and not from a person.
 pub(crate) fn note_deadline(event: &mut Event) {
     event.set_custom_metadata(Some(Map::from_iter([(BY_DEADLINE.to_owned(), Value::Bool(true))])));
 }

@@ -1,7 +1,7 @@
 //! Answers questions, and ends sleeps, at their deadlines.
 //!
 //! `schedule.rs` keeps the times, `watch.rs` waits for them, `others.rs` reads the deadlines of other processes, and
-//! `answer_id.rs` computes the id of the answer. Only `answer.rs` starts runs; they store the answers.
+//! `answer_id.rs` computes the id of the answer. Only `answer.rs` starts runs, which store the answers.
 
 pub(crate) mod answer;
 pub(crate) mod answer_id;

@@ -1,7 +1,7 @@
 //! [`read_deadlines`]: finds the deadlines of questions that other processes have asked.
 //!
-//! Each second it reads the questions that were asked since the last read. Far deadlines, and questions that this does not show, such as
-//! those in a fork, whose events have old times, come with a listing of all questions.
+//! Each second it reads the questions that were asked since the last read. It also lists all questions from time to
+//! time. The listing finds far deadlines, and questions whose events have old times, such as those in a fork.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -14,22 +14,24 @@ use crate::app::inner::RunnerInner;
 use crate::deadlines::schedule::DeadlineSchedule;
 
 /// The interval at which new questions are read.
-const LOOK: Duration = Duration::from_secs(1);
+const READ_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The interval at which all questions are listed.
-const LIST: Duration = Duration::from_secs(30);
+const LIST_INTERVAL: Duration = Duration::from_secs(30);
 
-/// If a service can only list, its listings take at most one part in this many of the time.
-const PARTS: u32 = 20;
+/// If a service can only list, listings take at most one part in this many of the time: the pause is this many times as
+/// long as a listing.
+const LISTING_SHARE: u32 = 20;
 
-/// How far ahead new deadlines are kept in memory, in seconds. Later ones are found by a listing in time. Most questions are answered early,
-/// but a deadline in memory costs a read of its session when its time comes.
-const NEW: f64 = 90.0;
+/// New deadlines are kept in memory if they come within this time, in seconds. A listing finds later ones in time. Most
+/// questions are answered early, and a deadline that stays in memory costs a read of its session when it passes.
+const NEW_WINDOW: f64 = 90.0;
 
-/// How far ahead listed deadlines are kept in memory, in seconds.
-const LISTED: f64 = 600.0;
+/// Listed deadlines are kept in memory if they come within this time, in seconds.
+const LISTED_WINDOW: f64 = 600.0;
 
-/// The number of questions of a page. For each page the backend looks at all sessions that have ever asked.
+/// The number of questions of a page. Large pages save work, because for each page the backend searches all sessions
+/// that have ever asked a question.
 const PAGE: usize = 10_000;
 
 /// Keeps the near deadlines of the app's questions in memory, as long as the Runner lives.
@@ -40,17 +42,21 @@ pub(crate) async fn read_deadlines(parts: Weak<RunnerInner>, shared: Arc<Deadlin
         let Some(runner) = parts.upgrade().filter(|_| !reader.shared.state().closed) else { return };
         let clock = Arc::clone(&runner.services.clock);
         let before = clock.now();
-        let looked = reader.read_new(&runner, before).await;
+        let outcome = reader.read_new(&runner, before).await;
         let took = Duration::try_from_secs_f64(clock.now() - before).unwrap_or_default();
-        // The longer a listing takes, the less often a service that can only list is asked.
-        let pause = if reader.place.is_some() || looked.is_err() { LOOK } else { (took * PARTS).clamp(LOOK, LIST) };
-        reader.report(&runner, looked);
+        // If a service can only list, the pause grows with the duration of a listing.
+        let pause = if reader.place.is_some() || outcome.is_err() {
+            READ_INTERVAL
+        } else {
+            (took * LISTING_SHARE).clamp(READ_INTERVAL, LIST_INTERVAL)
+        };
+        reader.report(&runner, outcome);
         drop(runner);
         clock.sleep(pause).await;
     }
 }
 
-/// Marks that a task reads deadlines. If its tokio runtime drops the task, another one can begin.
+/// Marks that a task reads deadlines. If the tokio runtime drops the task, another task can be started.
 struct ReadingGuard(Arc<DeadlineSchedule>);
 
 impl Drop for ReadingGuard {
@@ -70,7 +76,8 @@ struct DeadlineReader {
 }
 
 impl DeadlineReader {
-    /// Lists all questions when it is time, and reads new ones independently: a slow or failing read does not delay the listing.
+    /// Lists all questions when it is time, and reads new ones. The two are independent, so a slow or failing read does
+    /// not delay the listing.
     async fn read_new(&mut self, runner: &Arc<RunnerInner>, now: f64) -> Result<(), RunError> {
         let mut listed = Ok(());
         if let Some(listing) = self.listing.take_if(|listing| listing.is_finished()) {
@@ -80,17 +87,17 @@ impl DeadlineReader {
             self.next_listing = now;
         }
         if self.next_listing <= now && self.listing.is_none() {
-            self.next_listing = now + LIST.as_secs_f64();
+            self.next_listing = now + LIST_INTERVAL.as_secs_f64();
             let (runner, shared) = (Arc::clone(runner), Arc::clone(&self.shared));
             self.listing = Some(tokio::spawn(async move { list(&runner, &shared).await }));
         }
         match self.new_deadlines(runner, now).await? {
             Some(new) => {
-                self.shared.keep_until(now, now + NEW, &new.items);
+                self.shared.keep_until(now, now + NEW_WINDOW, &new.items);
                 self.place = Some(new.place);
                 listed
             }
-            // The service can only list: list as often as the pause allows.
+            // The service can only list, so list after each pause.
             None => {
                 self.next_listing = now;
                 match self.listing.take() {
@@ -113,8 +120,8 @@ impl DeadlineReader {
     }
 
     /// Logs an error. If a storage is down for long, only the first error is a warning.
-    fn report(&mut self, runner: &RunnerInner, looked: Result<(), RunError>) {
-        match looked {
+    fn report(&mut self, runner: &RunnerInner, outcome: Result<(), RunError>) {
+        match outcome {
             Ok(()) => self.fails = false,
             Err(error) if !std::mem::replace(&mut self.fails, true) => {
                 tracing::warn!(app = %runner.app_name, %error, "the deadlines of questions could not be read");
@@ -132,7 +139,7 @@ async fn list(runner: &RunnerInner, shared: &DeadlineSchedule) -> Result<(), Run
     loop {
         let now = runner.services.clock.now();
         let page = runner.services.sessions.list_questions(request.clone()).await?;
-        shared.keep_until(now, now + LISTED, &page.items);
+        shared.keep_until(now, now + LISTED_WINDOW, &page.items);
         match page.next {
             Some(next) => request = request.with_after(next),
             None => return Ok(()),

@@ -19,18 +19,18 @@ pub(crate) struct Timers {
 #[derive(Default)]
 pub(crate) struct DeadlineSchedule {
     state: Mutex<ScheduleState>,
-    /// Notified when the waiting task must look at the state again.
+    /// Notified when the waiting task must read the state again.
     pub(crate) changed: Notify,
 }
 
 #[derive(Default)]
 pub(crate) struct ScheduleState {
     due: BTreeSet<PendingDeadline>,
-    /// The same deadlines by session and invocation, to drop those of closed questions.
+    /// The same deadlines by session and invocation. It is used to drop the deadlines of closed questions.
     by_invocation: HashMap<(SessionKey, InvocationId), Vec<PendingDeadline>>,
-    /// The deadlines of questions that are being answered, or wait for their session.
+    /// The deadlines whose questions are being answered, or will be once the session is no longer busy.
     firing: HashSet<PendingDeadline>,
-    /// The overdue questions of resting forks, with the time of the next look at each, in seconds since the epoch.
+    /// The overdue questions of resting forks. Each has the time when it is checked next, in seconds since the epoch.
     resting: HashMap<PendingDeadline, f64>,
     /// Whether a task reads the deadlines of other processes.
     pub(crate) reads: bool,
@@ -38,7 +38,7 @@ pub(crate) struct ScheduleState {
     pub(crate) closed: bool,
 }
 
-/// A deadline: the question to answer, and when.
+/// A deadline: which question to answer, and when.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct PendingDeadline {
     /// The time, in microseconds since the epoch.
@@ -117,8 +117,8 @@ impl DeadlineSchedule {
         }
     }
 
-    /// Drops the deadlines of an invocation except those of the `open` questions. Compares by id alone: if several runs ask under one id,
-    /// `open` lists only one of them.
+    /// Drops the deadlines of an invocation except those of the `open` questions. Questions are compared by id alone,
+    /// because `open` lists only one of several runs that ask under the same id.
     pub(crate) fn keep_only(&self, session: &SessionKey, invocation: &InvocationId, open: &[Question]) {
         let mut state = self.state();
         if state.due.is_empty() {
@@ -133,8 +133,8 @@ impl DeadlineSchedule {
         }
     }
 
-    /// Keeps the deadlines of these questions that come before `until`, and wakes the waiting task if one of them is the next. Times are in
-    /// seconds since the epoch.
+    /// Keeps the deadlines of these questions, if they come before `until`. Wakes the waiting task if the next deadline
+    /// is a new one. Times are in seconds since the epoch.
     pub(crate) fn keep_until(&self, now: f64, until: f64, questions: &[InboxItem]) {
         let before = self.next();
         let due = questions.iter().filter_map(|item| PendingDeadline::of(&item.session, &item.question));
@@ -150,8 +150,8 @@ impl DeadlineSchedule {
         }
     }
 
-    /// Postpones an overdue question of a resting fork until `again`, in seconds since the epoch. A run of this Runner that waits for the
-    /// question brings it back earlier.
+    /// Postpones an overdue question of a resting fork until `again`, in seconds since the epoch. If a run of this
+    /// Runner begins to wait for the question, the deadline is checked earlier.
     pub(crate) fn postpone(&self, due: &PendingDeadline, again: f64) {
         self.state().resting.insert(due.clone(), again);
     }
@@ -161,7 +161,7 @@ impl DeadlineSchedule {
         self.state().firing.remove(due);
     }
 
-    /// Takes the deadlines that have passed at the time `now`.
+    /// Removes and returns the deadlines that have passed at the time `now`.
     pub(crate) fn take_due(&self, now: f64) -> Vec<PendingDeadline> {
         let now = micros(now);
         let mut state = self.state();

@@ -1,7 +1,7 @@
-//! Answers the questions of an app at their deadlines: [`Runner::start_timers`], and the task that waits.
+//! [`Runner::start_timers`] and the task that waits for deadlines.
 //!
-//! A deadline is an argument of its question, so the log and the inbox hold all deadlines. A Runner keeps the deadlines of its own
-//! runs in memory; `others.rs` reads those of other processes.
+//! A deadline is an argument of its question, so all deadlines are in the log and in the inbox. A Runner keeps the
+//! deadlines of its own runs in memory; `others.rs` reads the deadlines of other processes.
 
 use std::pin::pin;
 use std::sync::{Arc, Weak};
@@ -18,32 +18,33 @@ use crate::deadlines::answer::answer_at_deadline;
 use crate::deadlines::others::read_deadlines;
 use crate::deadlines::schedule::{DeadlineSchedule, PendingDeadline};
 
-/// The longest wait of the task, because the clock may be changed.
-const LONGEST: Duration = Duration::from_secs(30);
+/// The longest wait of the task. It is limited because the system clock may be changed.
+const MAX_WAIT: Duration = Duration::from_secs(30);
 
-/// The maximum number of questions answered at once: after a downtime many may be overdue.
+/// The maximum number of questions answered at once. After a downtime many questions may be overdue.
 const AT_ONCE: usize = 32;
 
 impl Runner {
     /// Reads the deadlines of the app's questions and sleeps from the inbox, and answers each question when its deadline has passed.
     /// Questions whose deadlines passed while no process was running are answered at once. The call itself returns at once.
     ///
-    /// A server calls it once, when it has started. Otherwise a Runner answers only the questions of its own runs. The timers end with
-    /// the last clone of the Runner, or when it is closed or drained.
+    /// A server calls it once, when it has started. Without this call, a Runner answers only the questions of its own
+    /// runs. The timers end when the Runner is closed or drained, or when its last clone is dropped.
     ///
-    /// Questions of other processes are found within a second, so a question is answered at most two seconds after its deadline, as long
-    /// as one of the processes lives. Each second costs one query, whose time depends on how much was appended recently
-    /// ([`SessionService::new_deadlines`](pleach_session::SessionService::new_deadlines)). All open questions are listed at the start and then
-    /// every 30 seconds. If the service can only list, they are listed each second, or less often, so that listing takes at most a
-    /// twentieth of the time.
+    /// Questions of other processes are found within a second, so a question is answered at most two seconds after its
+    /// deadline if one of the processes is alive. This takes one query per second, whose duration depends on how much
+    /// was appended recently ([`SessionService::new_deadlines`](pleach_session::SessionService::new_deadlines)). All
+    /// open questions are listed at the start and then every 30 seconds. If the service can only list, they are listed
+    /// each second, or less often, so that listing takes at most a twentieth of the time.
     ///
-    /// Several processes may start timers: each question is answered once. A deadline waits for the end of a run of this Runner and, with
-    /// [heartbeats](crate::RunnerBuilder::heartbeat), of a run of another process. Without heartbeats a run of another process fails at
-    /// its next event, as if the session had been resumed here. So if a lane may work while a question with a deadline is open, set a
+    /// Several processes may start timers: each question is answered once. If a run of this Runner is active in the
+    /// session, the answer waits for its end; with [heartbeats](crate::RunnerBuilder::heartbeat) it also waits for runs
+    /// of other processes. Without heartbeats, the answer makes a run of another process fail at its next event, as if
+    /// the session had been resumed here. So if lanes may be at work while a question with a deadline is open, set a
     /// heartbeat, or let only one process start the timers.
     ///
     /// # Panics
-    /// If it is called outside of a tokio runtime.
+    /// The call panics outside of a tokio runtime.
     pub fn start_timers(&self) {
         let (runtime, shared) = (Handle::current(), &self.parts.timers.shared);
         let reads = std::mem::replace(&mut shared.state().reads, true);
@@ -55,12 +56,12 @@ impl Runner {
 }
 
 impl RunnerInner {
-    /// Keeps the deadlines of the questions that an event asks in memory.
+    /// Keeps in memory the deadlines of the questions that an event asks.
     pub(crate) fn keep_deadlines_of(self: &Arc<Self>, session: &SessionKey, event: &Event) {
         self.keep_deadlines(session, &event.questions_with_deadline());
     }
 
-    /// Keeps the deadlines of the questions that a run waits for in memory.
+    /// Keeps in memory the deadlines of the questions that a run waits for.
     pub(crate) fn keep_deadlines(self: &Arc<Self>, session: &SessionKey, questions: &[Question]) {
         if questions.iter().all(|question| question.deadline.is_none()) {
             return;
@@ -86,10 +87,10 @@ impl RunnerInner {
     }
 }
 
-/// Marks that a task waits for deadlines. If its tokio runtime drops the task, another one can begin.
-struct Task(Arc<DeadlineSchedule>);
+/// Marks that a task waits for deadlines. If the tokio runtime drops the task, another task can be started.
+struct WaitingGuard(Arc<DeadlineSchedule>);
 
-impl Drop for Task {
+impl Drop for WaitingGuard {
     fn drop(&mut self) {
         self.0.state().has_task = false;
     }
@@ -97,14 +98,14 @@ impl Drop for Task {
 
 /// Waits for deadlines and answers their questions, as long as the Runner lives.
 async fn wait(parts: Weak<RunnerInner>, shared: Arc<DeadlineSchedule>) {
-    let _task = Task(Arc::clone(&shared));
+    let _waiting = WaitingGuard(Arc::clone(&shared));
     let at_once = Arc::new(Semaphore::new(AT_ONCE));
     let mut woken_for = 0.0_f64;
     loop {
         let Some(runner) = parts.upgrade().filter(|_| !shared.state().closed) else { return };
         let clock = Arc::clone(&runner.services.clock);
         drop(runner);
-        // A timer may end a little early by the Runner's clock.
+        // By the Runner's clock, a timer may end a little early.
         let now = clock.now().max(std::mem::take(&mut woken_for));
         for due in shared.take_due(now) {
             let (parts, shared, at_once) = (Weak::clone(&parts), Arc::clone(&shared), Arc::clone(&at_once));
@@ -119,7 +120,7 @@ async fn wait(parts: Weak<RunnerInner>, shared: Arc<DeadlineSchedule>) {
             continue;
         };
         let pause = Duration::try_from_secs_f64(wake - now).unwrap_or_default();
-        if let (Either::Left(_), true) = (select(clock.sleep(pause.min(LONGEST)), changed).await, pause <= LONGEST) {
+        if let (Either::Left(_), true) = (select(clock.sleep(pause.min(MAX_WAIT)), changed).await, pause <= MAX_WAIT) {
             woken_for = wake;
         }
     }

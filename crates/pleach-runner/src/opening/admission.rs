@@ -1,4 +1,4 @@
-//! Admits a run to its session, or joins it to the active run of the same invocation.
+//! Admits a run to its session, or makes it a reader of the active run of the same invocation.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -12,11 +12,12 @@ use crate::run::registry::Admission;
 use crate::run::state::RunState;
 use crate::{RunError, RunRequest};
 
-/// The error of joining a run that has ended in the meantime.
+/// The run to join has ended in the meantime.
 pub(crate) struct LeaderEnded;
 
 impl RunnerInner {
-    /// Admits a run to the session, or joins it to the run that has the requested invocation.
+    /// Admits a run to the session and returns `None`, or makes it a reader of the active run of the requested
+    /// invocation.
     pub(crate) async fn admit_or_join(
         &self,
         request: &RunRequest,
@@ -44,7 +45,7 @@ impl RunnerInner {
         }
     }
 
-    /// Makes `run` a reader of another run; returns `None` once that run has ended.
+    /// Makes `run` a reader of another run. If the other run is just ending, waits for its end and returns `None`.
     async fn share(&self, leader: &Arc<RunState>, run: &Arc<RunState>) -> Option<JoinedReader> {
         let share = JoinedReader::of(Arc::clone(leader));
         match share {
@@ -64,11 +65,11 @@ impl RunnerInner {
         !rival.has_ended()
     }
 
-    /// Joins the run that has the invocation, for answers that are stored already. Returns `Ok(None)` if this run has to continue
-    /// the invocation itself.
+    /// Joins the active run of the invocation, if all answers of the request are stored already. Returns `Ok(None)` if
+    /// there is no such run, so that this one must continue the invocation.
     ///
     /// # Errors
-    /// The run that would have been joined has just ended: the stored session has changed.
+    /// The run to join has just ended, so the stored session has changed.
     pub(crate) async fn join_answered(
         &self,
         run: &Arc<RunState>,
@@ -82,7 +83,8 @@ impl RunnerInner {
     /// Admits a run to the session. A queued run waits until the session is not busy.
     ///
     /// # Errors
-    /// [`RunError::Busy`], for a queued run only if too many wait; [`RunError::Aborted`] or [`RunError::Cut`] if the run is stopped while it waits.
+    /// [`RunError::Busy`] if a detached run keeps the session busy, or if the queue is full; [`RunError::Aborted`],
+    /// [`RunError::Cut`] or [`RunError::Draining`] if the run is stopped while it waits.
     async fn admit(&self, request: &RunRequest, run: &Arc<RunState>, key: &SessionKey) -> Result<Admission, RunError> {
         if !request.queue {
             return self.active.admit(run, key);

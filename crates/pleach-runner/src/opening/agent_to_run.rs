@@ -1,4 +1,4 @@
-//! Finds the agent of a tree that continues the conversation.
+//! Finds the agent that continues a conversation.
 // L142, L143
 
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use pleach_session::{ABORTED, newest_effective_events};
 use pleach_workflow::transfer_step;
 use smol_str::SmolStr;
 
-/// Returns the names of the agents from the root agent down to the agent that runs, without the root; each is a sub-agent of the
-/// previous one. Empty if the root itself runs.
+/// Returns the names of the agents from the root agent down to the agent that runs, without the root. Each agent is a
+/// sub-agent of the previous one. The list is empty if the root itself runs.
 ///
-/// An invocation that has begun is continued by the agent that began it; a replay then repeats its transfers.
+/// If the invocation has begun, the agent that began it runs, and a replay repeats its transfers.
 pub(crate) fn agent_to_run(root: &dyn Node, events: &[Arc<Event>], begun: Option<&InvocationId>) -> Vec<SmolStr> {
     let Some(root) = root.agent().filter(|root| root.is_llm && root.mode != Some(AgentMode::Task)) else {
         return Vec::new();
@@ -22,43 +22,44 @@ pub(crate) fn agent_to_run(root: &dyn Node, events: &[Arc<Event>], begun: Option
     }
     let first = begun.and_then(|begun| events.iter().position(|event| event.invocation_id() == begun));
     let earlier = &events[..first.unwrap_or(events.len())];
-    for event in newest_effective_events(earlier).filter(|event| counts(event)) {
+    for event in newest_effective_events(earlier).filter(|event| shows_speaker(event)) {
         if let Some(target) = event.actions().transfer_to_agent()
             && may_transfer(root, event.author(), target)
-            && let Some(way) = way_of(root, target).filter(|way| can_return(root, way))
+            && let Some(way) = names_to(root, target).filter(|way| can_return(root, way))
         {
             return way;
         }
-        if let Some(way) = way_of(root, event.author()).filter(|way| way.is_empty() || can_return(root, way)) {
+        if let Some(way) = names_to(root, event.author()).filter(|way| way.is_empty() || can_return(root, way)) {
             return way;
         }
     }
     Vec::new()
 }
 
-/// Returns `true` if an event shows which agent speaks with the user.
-fn counts(event: &Event) -> bool {
+/// Returns `true` if the author of an event is the agent that speaks with the user, or has transferred to it.
+fn shows_speaker(event: &Event) -> bool {
     let actions = event.actions();
     let is_error = event.error_code().is_some_and(|code| code == ABORTED || event.content().is_none());
     !event.is_from_user() && !is_error && actions.agent_state().is_none() && actions.end_of_agent() != Some(true)
 }
 
-/// Returns the names on the way from the root to the agent with this name; empty for the root itself.
-fn way_of(root: &AgentSpec, name: &str) -> Option<Vec<SmolStr>> {
-    if root.name == name { Some(Vec::new()) } else { way_to(root, name) }
+/// Returns the names on the way from the root to the first agent with this name. The list is empty for the root itself.
+fn names_to(root: &AgentSpec, name: &str) -> Option<Vec<SmolStr>> {
+    if root.name == name { Some(Vec::new()) } else { names_below(root, name) }
 }
 
-/// Returns the names on the way down to the first agent with this name.
-fn way_to(from: &AgentSpec, name: &str) -> Option<Vec<SmolStr>> {
+/// Returns the names on the way from an agent down to the first agent with this name below it.
+fn names_below(from: &AgentSpec, name: &str) -> Option<Vec<SmolStr>> {
     from.sub_agents.iter().filter_map(|node| node.agent()).find_map(|sub| {
-        let below = if sub.name == name { Some(Vec::new()) } else { way_to(sub, name) };
+        let below = if sub.name == name { Some(Vec::new()) } else { names_below(sub, name) };
         below.map(|below| std::iter::once(sub.name.clone()).chain(below).collect())
     })
 }
 
-/// Returns `true` if the author of an event may transfer to an agent. A refused transfer has not changed which agent speaks.
+/// Returns `true` if the author of an event may transfer to an agent. A refused transfer does not change which agent
+/// speaks with the user.
 fn may_transfer(root: &Arc<AgentSpec>, author: &str, target: &str) -> bool {
-    let way = way_of(root, author);
+    let way = names_to(root, author);
     let mut agents = vec![root];
     for name in way.iter().flatten() {
         let below = agents.last().and_then(|agent| agent.sub_agent(name)).and_then(|node| node.agent());
@@ -67,8 +68,8 @@ fn may_transfer(root: &Arc<AgentSpec>, author: &str, target: &str) -> bool {
     way.is_some() && transfer_step(&agents, target).is_ok()
 }
 
-/// Returns `true` if the user speaks to all agents on the way directly and each of them, like the root, can transfer back to its
-/// parent.
+/// Returns `true` if the user speaks directly with each agent on the way, and the root and these agents can transfer
+/// back to their parents.
 fn can_return(root: &Arc<AgentSpec>, way: &[SmolStr]) -> bool {
     let mut agent = Arc::clone(root);
     !root.disallow_transfer_to_parent

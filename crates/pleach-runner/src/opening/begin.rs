@@ -24,13 +24,13 @@ use crate::sessions::resting_fork::continued;
 pub(crate) enum Begun {
     /// The root node runs now.
     Runs(Box<Invocation>),
-    /// The invocation was started before with a request that possibly differs; its recorded result is returned.
+    /// The invocation was started before. Its recorded result is returned, or an error if the requests differ.
     Repeated(Box<Invocation>, Option<Difference>),
     /// The recorded result is returned as it is now.
     Observed(Box<Invocation>),
 }
 
-/// The messages of a run that has stored what it had to store.
+/// The messages of a run that has stored its own message, if it has one.
 struct Messages {
     /// The event of the new message.
     stored: Option<Arc<Event>>,
@@ -61,8 +61,8 @@ impl Opening {
     /// Stores what the request has to store, and prepares the root node's run.
     ///
     /// # Errors
-    /// An error of a plugin or the session service, or an answer that does not fit after a plugin replaced it. Nothing has been
-    /// stored then.
+    /// An error of a plugin or the session service, or an answer that does not fit after a plugin replaced it. On an
+    /// error nothing has been stored.
     pub(crate) async fn begin(
         self: Box<Self>,
         parts: &RunnerInner,
@@ -70,11 +70,12 @@ impl Opening {
         shown: &mut PluginMessage,
     ) -> Result<Begun, RunError> {
         let Self { mut invocation, start, history } = *self;
-        // Rare kinds are boxed: the future of each run is as large as its largest part.
+        // The rare kinds are boxed, because the future of each run is as large as its largest part.
         let messages = match start {
             Start::Message(message) => {
                 let stored = invocation.store_message(parts, message, None, None, shown).await?;
-                // A plugin may have replaced the stored message; the run itself still has the message as sent.
+                // A plugin may have replaced the stored message, so only without plugins can joining requests be
+                // compared with it.
                 let first = invocation.has_no_plugins().then(|| Arc::clone(&stored));
                 Messages::of_new(stored, first)
             }
@@ -115,8 +116,8 @@ impl Opening {
 }
 
 impl Invocation {
-    /// Passes the messages and the history to the run and to the context of the invocation. `begins` is false if the request will be
-    /// refused because it differs from the request that started the invocation.
+    /// Passes the messages and the history to the run and to the context of the invocation. `begins` is false if the
+    /// request differs from the one that started the invocation, and will be refused.
     fn prepare(
         mut self: Box<Self>,
         run: &RunState,
@@ -144,7 +145,8 @@ impl Invocation {
         self
     }
 
-    /// Makes the first body claim the session: nothing is stored yet, and only one of several resumes may run.
+    /// Makes the first body claim the session. Nothing is stored yet, and if several processes resume the invocation,
+    /// only one of them may run bodies.
     fn close_gate(&self, history: Option<&History>) {
         if history.is_some() {
             self.ic.work_gate().close();
@@ -155,7 +157,8 @@ impl Invocation {
         self.ic.services().plugins.is_empty()
     }
 
-    /// Stores the changes of state of a resume. If there are none and the session is a resting copy, an event ends its rest.
+    /// Stores the state changes of a resume. If there are none and the session is a resting copy, stores an event that
+    /// ends its rest.
     async fn store_resume(&mut self, state: Map, ends_rest: bool) -> Result<(), RunError> {
         let event = match (state.is_empty(), ends_rest) {
             (false, _) => self.completed(Event::from_author("user").with_state_map(state)),
@@ -195,13 +198,13 @@ impl Invocation {
         }
         let event = self.completed(event);
         let stored = self.append(event).await?;
-        // Only after the append: if two answers race, the stored one wins.
+        // This comes after the append: if two answers race, the stored one wins.
         let ic = &self.ic;
         ic.services().sent_credentials.keep(ic.session_key(), ic.invocation_id(), sent);
         Ok(stored)
     }
 
-    /// Checks an answer that a plugin has replaced.
+    /// Checks an answer again after a plugin has replaced it.
     fn resolve_again(
         &self,
         parts: &RunnerInner,
@@ -258,7 +261,8 @@ async fn difference(
     Ok((!is_same).then_some(Difference::State))
 }
 
-/// Returns `true` if a message differs from the one that started the invocation. A plugin may have replaced that one.
+/// Returns `true` if a message differs from the one that started the invocation. The plugins may have replaced the
+/// stored one, so the new message is also compared as they would replace it.
 async fn is_other_message(ic: &InvocationHandle, new: &Content, first: &Event) -> Result<bool, RunError> {
     let is_first = |message: Option<&Content>| {
         first.content() == message || is_left(first, |original| original.set_content(message.cloned()))
@@ -274,8 +278,8 @@ fn is_redacted(event: &Event) -> bool {
     event.custom_metadata().is_some_and(|metadata| metadata.contains_key(REDACTIONS))
 }
 
-/// Returns `true` if `redacted` is what a redaction has left of an event that `change` describes. Redacted values cannot be compared
-/// any more.
+/// Returns `true` if `redacted` is a redacted event that may have had the values that `change` sets. The redacted
+/// values themselves cannot be compared.
 fn is_left(redacted: &Event, change: impl FnOnce(&mut Event)) -> bool {
     if !is_redacted(redacted) {
         return false;
@@ -285,8 +289,8 @@ fn is_left(redacted: &Event, change: impl FnOnce(&mut Event)) -> bool {
     is_left_of(&original, redacted)
 }
 
-/// The message of a request as the plugins have left it, once they have seen it. A request that begins again because another writer
-/// was first does not show its message to them again.
+/// The message of a request after the plugins have seen it. They see it only once, even if the request begins again
+/// because another writer was first.
 #[derive(Default)]
 pub(crate) struct PluginMessage(Option<Option<Content>>);
 
@@ -300,7 +304,7 @@ impl PluginMessage {
     async fn show(&mut self, ic: &InvocationHandle, message: Content) -> Result<Seen, RunError> {
         let plugins = &ic.services().plugins;
         if self.0.is_none() && !plugins.is_empty() {
-            // Boxed: the future of each run is as large as its largest part.
+            // This is boxed because the future of each run is as large as its largest part.
             let replaced = Box::pin(plugins.on_user_message(ic, &message)).await;
             self.0 = Some(replaced.map_err(RunError::Plugin)?.map(as_user));
         }

@@ -1,4 +1,4 @@
-//! Closes open confirmations when the conversation moves on, in apps that ask for it.
+//! Closes open confirmations when the user sends another message, in apps that have enabled this.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,8 @@ use crate::run::question_count::report_closed;
 use crate::{RunError, RunRequest};
 
 impl RunnerInner {
-    /// Aborts the invocations that wait only for confirmations, before a message that is not an answer begins a new invocation.
+    /// If the request has a message that begins a new invocation, aborts the invocations that wait only for
+    /// confirmations.
     ///
     /// # Errors
     /// The errors of the session service; a stale error if another process appends at the same time.
@@ -24,7 +25,7 @@ impl RunnerInner {
         }
         let loaded = self.services.sessions.get_session(key, GetSessionConfig::all()).await?;
         let Some(session) = loaded else { return Ok(()) };
-        // A message that is refused closes nothing.
+        // A message that will be refused must not close anything.
         self.check_acceptable(request, &session)?;
         let closed = only_confirming(&session);
         let mut store = EventWriter::new(session.head);

@@ -1,7 +1,7 @@
-//! From a request to an invocation that has begun.
+//! Opens a request and begins its invocation.
 //!
-//! Loads the session, checks the message, decides once how the run starts, and stores the message. Read `open.rs`, `start.rs` and
-//! then `begin.rs`. `close_confirmations.rs` may store events before, in apps that ask for it.
+//! Loads the session, checks the message, decides once how the run starts, and stores the message. Read `open.rs`,
+//! `start.rs` and then `begin.rs`. In apps that have enabled it, `close_confirmations.rs` may store events before that.
 
 pub(crate) mod admission;
 pub(crate) mod agent_to_run;

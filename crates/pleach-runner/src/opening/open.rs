@@ -1,5 +1,5 @@
-//! Opens an invocation: loads the session and checks the request against it. Stores no event of the invocation, but creates the
-//! session if it does not exist.
+//! Opens an invocation: loads the session, which it creates if necessary, and checks the request. It stores no event of
+//! the invocation.
 // R1103–R1105
 
 use std::sync::Arc;
@@ -59,9 +59,9 @@ struct CheckedMessage {
 enum Admitted {
     /// The request continues the invocation itself.
     Own(Box<Session>, Box<CheckedMessage>),
-    /// The request joins the run that already has the answers.
+    /// The request joins the active run of the invocation, because its answers are stored already.
     Join(JoinedReader),
-    /// The run that would have been joined has just ended: load the session again.
+    /// The run to join has just ended: load the session again.
     Again,
 }
 
@@ -83,13 +83,14 @@ impl RunnerInner {
         if let (Some(id), None) = (&request.invocation_id, &request.message) {
             check_id("invocation", id.as_str())?;
         }
-        // Enter before loading: if a run is just ending, the session is then loaded with everything it stored.
+        // The run is admitted before the session is loaded: if another run is just ending, the load sees everything
+        // that it stored.
         loop {
             match self.admit_or_join(&request, run, &key).await {
                 Ok(Some(share)) => return Ok(OpenedRequest::Join(share)),
                 Ok(None) => return self.load_and_check(key, request, run).await,
                 Err(busy @ RunError::Busy { .. }) if request.answer_checks.is_some() => {
-                    // Boxed: this is rare and must not enlarge the future of all runs.
+                    // This is boxed because it is rare, and must not enlarge the future of every run.
                     if let Some(joined) = Box::pin(self.join_rival(&request, run, &key)).await {
                         return joined.map(OpenedRequest::Join).ok_or(busy);
                     }
@@ -99,8 +100,8 @@ impl RunnerInner {
         }
     }
 
-    /// Joins the detached run that keeps the session busy, for answers that are stored already. Returns `None` if it has ended, and
-    /// `Some(None)` if it cannot be joined.
+    /// Joins the detached run that keeps the session busy, if all answers of the request are stored already. Returns
+    /// `None` if that run has ended, and `Some(None)` if the request cannot join it.
     async fn join_rival(
         &self,
         request: &RunRequest,
@@ -110,7 +111,7 @@ impl RunnerInner {
         if self.wait_for_rival_to_begin(key).await { Some(self.join_repeated(request, run, key).await) } else { None }
     }
 
-    /// Joins the detached run of a session for answers that are stored already.
+    /// Joins the detached run of a session, if all answers of the request are stored already.
     async fn join_repeated(&self, request: &RunRequest, run: &Arc<RunState>, key: &SessionKey) -> Option<JoinedReader> {
         let session = self.load(key, request).await.ok()?;
         let checked = self.check_answers(request, request.answer_checks.as_ref()?, &session).ok()?;
@@ -119,7 +120,7 @@ impl RunnerInner {
         self.join_answered(run, key, &answered.invocation_id).await.ok()?
     }
 
-    /// Loads the session that a request has entered, and checks the request against it.
+    /// Loads the session of an admitted request, and checks the request against it.
     ///
     /// # Errors
     /// The errors of [`RunnerInner::open`].
@@ -130,7 +131,7 @@ impl RunnerInner {
         run: &Arc<RunState>,
     ) -> Result<OpenedRequest, RunError> {
         if self.closes_confirmations {
-            // Boxed, as everything rare.
+            // Boxed because it is rare.
             Box::pin(self.close_confirmations(&request, &key)).await?;
         }
         let (session, checked) = loop {
@@ -146,7 +147,7 @@ impl RunnerInner {
             if checked.answered.is_none() {
                 break (session, checked);
             }
-            // Boxed, as everything rare: the future of each run is as large as its largest part.
+            // Boxed because it is rare, and the future of each run is as large as its largest part.
             match Box::pin(self.admit_answers(&request, run, &key, session, checked)).await? {
                 Admitted::Own(session, checked) => break (session, *checked),
                 Admitted::Join(share) => return Ok(OpenedRequest::Join(share)),
@@ -156,7 +157,8 @@ impl RunnerInner {
         Ok(OpenedRequest::Own(self.make_opening(key, request, run, session, checked)?))
     }
 
-    /// Checks whether the caller may send the answers, and joins the run that already has them, if there is one.
+    /// Checks whether the caller may send the answers. If all of them are stored already, joins the active run of the
+    /// invocation, if there is one.
     ///
     /// # Errors
     /// [`RunError::MayNotAnswer`].
@@ -195,13 +197,13 @@ impl RunnerInner {
     ) -> Result<(), RunError> {
         match (request.by_deadline, &request.caller, &answered.not_asked) {
             (true, ..) => Ok(()),
-            // google-adk would store it as the result of the call, so the caller would speak for a tool.
+            // google-adk would store the answer as the result of the call, so the caller could invent results of tools.
             (false, Some(_), Some(id)) => Err(RunError::MayNotAnswer { id: id.clone(), assignee: None }),
             _ => self.answer_rule.check(request.caller.as_ref(), session.key(), &answered.questions).await,
         }
     }
 
-    /// Opens an invocation of a loaded session, for a checked request.
+    /// Opens an invocation of a loaded session for a checked request.
     ///
     /// # Errors
     /// [`RunError::UnknownInvocation`], [`RunError::InvocationAborted`] and [`RunError::RefusedState`].
@@ -257,7 +259,7 @@ impl RunnerInner {
         Ok(Box::new(Opening { invocation, start, history: progress.history }))
     }
 
-    /// Opens an invocation of a loaded session, to return its recorded result.
+    /// Opens an invocation of a loaded session so that its recorded result can be read.
     ///
     /// # Errors
     /// [`RunError::UnknownInvocation`] and [`RunError::InvocationAborted`].
@@ -282,7 +284,7 @@ impl RunnerInner {
         let mut run_config = std::mem::take(&mut request.config);
         run_config.max_llm_calls.get_or_insert(self.max_llm_calls);
         InvocationSetup {
-            // The stored key: a backend may trim the session id.
+            // This is the key as stored, because a backend may trim the session id.
             session_key: Arc::clone(session.head.shared_key()),
             last_update_time: session.head.last_update_time(),
             invocation_id,
@@ -337,7 +339,7 @@ impl RunnerInner {
         Ok(CheckedMessage { message: Some(message), answered, history: None })
     }
 
-    /// Checks whether the session accepts the message and the state of a request.
+    /// Checks whether the message and the state of a request would be accepted.
     ///
     /// # Errors
     /// The error that will refuse the request.
@@ -348,7 +350,8 @@ impl RunnerInner {
         Ok(request.state_rights.apply(&mut delta, &session.state)?)
     }
 
-    /// Loads the session, or creates it if the request may. Boxed, because the future of each run holds it and must stay small.
+    /// Loads the session, or creates it if the app allows that. The session is boxed so that the future of each run
+    /// stays small.
     async fn load(&self, key: &SessionKey, request: &RunRequest) -> Result<Box<Session>, RunError> {
         let sessions = &self.services.sessions;
         // A resume reads the invocation's progress from all its events.

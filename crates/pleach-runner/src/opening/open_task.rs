@@ -1,4 +1,4 @@
-//! [`OpenTask`]: a task that an agent works on over several turns of the user.
+//! [`OpenTask`]: a task that an agent works on during several turns.
 // R1210
 
 use std::collections::HashSet;
@@ -12,7 +12,7 @@ use serde_json::Value;
 /// A task whose agent waits for the user.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct OpenTask {
-    /// The isolation scope of its conversation.
+    /// The isolation scope of the task's conversation.
     pub(crate) scope: Arc<str>,
     pub(crate) invocation: InvocationId,
 }
@@ -20,8 +20,9 @@ pub(crate) struct OpenTask {
 /// The name of the function with which an agent ends its task.
 const FINISH_TASK: &str = "finish_task";
 
-/// Returns `true` if a run of this tree can open a task: an agent can, and so can a node that may run an agent as a dynamic child,
-/// which requires that it runs again on a resume. Otherwise the events of a session need not be searched.
+/// Returns `true` if a run of this tree can open a task. An agent can. A node with `rerun_on_resume` can as well,
+/// because it may run an agent as a dynamic child. If no node can, the events of a session need not be searched for
+/// tasks.
 pub(crate) fn may_open_tasks(root: &Outline) -> bool {
     match &root.graph {
         Some(graph) => graph.nodes.iter().any(may_open_tasks),
@@ -43,11 +44,12 @@ pub(crate) fn open_task(events: &[Arc<Event>]) -> Option<OpenTask> {
             if is_end(response) {
                 finished.extend(scope);
             }
-            // The id of the call that started a task is its scope: the task is over once the call is answered, even if another agent
-            // ended it. A call that the task has made itself may have the same id.
+            // A task's scope is the id of the call that started it, so the task is over once that call is answered,
+            // even if another agent ended it. Answers in the scope itself do not end it: the task may have made a call
+            // with the same id.
             finished.extend(response.id.as_deref().filter(|id| scope != Some(*id)));
         }
-        // A user's event in the scope of a task does not open it: an answer may come late.
+        // A user's event in the scope of a task does not open the task, because it may be a late answer.
         let Some(scope) = scope.filter(|_| event.author() != "user") else { continue };
         if !finished.contains(scope) && !aborted.contains(event.invocation_id().as_str()) {
             return Some(OpenTask { scope: scope.into(), invocation: event.invocation_id().clone() });

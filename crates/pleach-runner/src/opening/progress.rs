@@ -20,7 +20,8 @@ pub(crate) struct Progress {
 }
 
 impl Progress {
-    /// Reads the progress from the effective events of an invocation. `history` is its history, if it has been read before.
+    /// Reads the progress from the effective events of an invocation. If its history has been read before, pass it as
+    /// `history`.
     pub(crate) fn of(own: &[&Arc<Event>], root: &Arc<dyn Node>, history: Option<Box<History>>) -> Self {
         Self {
             first_message: first_message(own),

@@ -1,5 +1,5 @@
-//! [`Start`]: how an opened request starts its run. [`decide`] makes the decision once, from the facts about the request and its
-//! invocation.
+//! [`Start`]: how an opened request starts its run. The function [`decide`] decides this once, from the facts about the
+//! request and its invocation.
 // R1103–R1105
 
 use std::sync::Arc;
@@ -16,17 +16,18 @@ use crate::opening::progress::Progress;
 #[derive(Debug)]
 pub(crate) struct NewMessage {
     pub(crate) content: Content,
-    /// The id of its event; `None` for a new one.
+    /// The id of the message's event; if `None`, the event gets a new id.
     pub(crate) id: Option<EventId>,
     /// Whether the message is the answer of a deadline.
     pub(crate) by_deadline: bool,
-    /// The changes of state that are stored with it.
+    /// The state changes stored with the message.
     pub(crate) state: Map,
 }
 
 /// How an opened request starts its run.
 ///
-/// `first` is the message that started the invocation, and `turn` the one that began its last turn.
+/// In the variants, `first` is the message that started the invocation, and `turn` is the message that began its last
+/// turn.
 #[derive(Debug)]
 pub(crate) enum Start {
     /// A message starts the invocation.
@@ -35,18 +36,19 @@ pub(crate) enum Start {
     Answer { message: NewMessage, target: AnsweredRun, first: Option<Arc<Event>> },
     /// A message continues the task of an agent, in the scope of the task.
     Task { message: NewMessage, scope: Arc<str>, first: Option<Arc<Event>> },
-    /// A message with the id of an invocation that has a first message: the recorded result is returned, nothing is stored.
+    /// A message names an invocation that has a first message: the recorded result is returned and nothing is stored.
     Repeat { content: Content, state: Map, rights: StateRights, first: Arc<Event> },
     /// A request without a new message continues the invocation, or begins one whose root has no input.
     Resume {
-        /// The changes of state, stored in an event of their own unless there are none.
+        /// The state changes. If there are any, they are stored in a separate event.
         state: Map,
-        /// Whether the session is a copy that nothing has continued: an event must end its rest.
+        /// Whether the session is a resting copy, so that an event must end its rest.
         ends_rest: bool,
         turn: Option<Arc<Event>>,
         first: Option<Arc<Event>>,
     },
-    /// The result is returned as it is recorded now: the invocation is only inspected, or another process runs it.
+    /// The result is returned as it is recorded now, because the invocation is only inspected or another process runs
+    /// it.
     Observe { turn: Option<Arc<Event>>, first: Option<Arc<Event>> },
 }
 
@@ -81,8 +83,8 @@ pub(crate) enum Refusal {
 /// Decides how a request starts its run.
 ///
 /// # Errors
-/// A named invocation without events and without a message to start it; an aborted invocation that would continue. Sending the
-/// first message of an aborted invocation again is not an error: it returns the recorded end.
+/// The named invocation has no events and there is no message to start it, or an aborted invocation would continue.
+/// Sending the first message of an aborted invocation again is not an error: it returns the recorded end.
 pub(crate) fn decide(facts: Facts<'_>) -> Result<Start, Refusal> {
     let Facts { message, answer, task, is_named, progress, .. } = facts;
     if message.is_none() && is_named && !progress.resumes() {
@@ -108,10 +110,11 @@ pub(crate) fn decide(facts: Facts<'_>) -> Result<Start, Refusal> {
 }
 
 impl Start {
-    /// Checks the changes of state that the request asks for, and adds those of reserved keys.
+    /// Checks the state changes of the request, and adds the changes of reserved keys.
     ///
     /// # Errors
-    /// A key that the request may not change. The state of a repeated request is not stored, so there such keys are only left out.
+    /// A key that the request may not change. In a repeated request such keys are left out instead, because its state
+    /// is not stored.
     pub(crate) fn check_state(&mut self, stored: &Map, rights: StateRights, mut reserved: Map) -> Result<(), RunError> {
         let state = match self {
             Self::Message(message) | Self::Answer { message, .. } | Self::Task { message, .. } => &mut message.state,
@@ -129,7 +132,7 @@ impl Start {
         Ok(())
     }
 
-    /// Returns `true` if the run stores nothing of its own before its root runs again, so that repeated events are dropped.
+    /// Returns `true` if the run stores nothing before its root runs again. Repeated events are then dropped.
     pub(crate) fn only_repeats(&self) -> bool {
         match self {
             Self::Resume { state, .. } => state.is_empty(),

@@ -9,7 +9,7 @@ use pleach_session::SessionError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The session does not exist and is not created on demand.
+    /// The session does not exist, and the run does not create it.
     #[error("session not found: {0}; create it first, or check the app, user and session ids")]
     SessionNotFound(SessionKey),
     /// Sessions of several users have this id: name the user as well.
@@ -32,7 +32,7 @@ pub enum RunError {
     // R904, R1104
     #[error("{0}; nothing was stored")]
     Message(NodeError),
-    /// The effective events of the session ask no question with these ids; nothing was stored.
+    /// No effective event of the session asks a question with one of these ids; nothing was stored.
     #[error("there is no question {} in this session{}", quoted(.ids), open_text(.open))]
     UnknownQuestion {
         /// The ids that were answered.
@@ -48,9 +48,9 @@ pub enum RunError {
         /// The invocations that wait.
         invocations: Vec<InvocationId>,
     },
-    /// The question takes no further answer, and nothing was stored. Either a run that used an earlier answer has completed, or the
-    /// deadline has passed, or another question of the same select has been answered, or the question is not open and
-    /// [`AnswerOptions::only_if_open`](crate::AnswerOptions::only_if_open) is set.
+    /// The question accepts no further answer; nothing was stored. There are four reasons: a run that used an earlier
+    /// answer has completed, the deadline has passed, another question of the same select has been answered, or the
+    /// question is not open and [`AnswerOptions::only_if_open`](crate::AnswerOptions::only_if_open) is set.
     #[error(
         "question '{id}' of invocation {invocation} has already been answered, so this answer was not stored. \
          To change it, rewind the session with `Runner::rewind`"
@@ -66,7 +66,7 @@ pub enum RunError {
     MayNotAnswer {
         /// The question's id.
         id: String,
-        /// Who is to answer it.
+        /// The person or role that the question is assigned to.
         assignee: Option<String>,
     },
     /// The request changes a state key that its caller may not change; nothing was stored.
@@ -86,7 +86,7 @@ pub enum RunError {
         /// The Runner's app.
         app: String,
     },
-    /// The session has no effective event of this invocation: it does not exist, or it was rewound.
+    /// The session has no effective event of this invocation: the invocation does not exist, or it was rewound.
     #[error(
         "session {session} has no invocation '{invocation}', or it was rewound. Use the `invocation_id()` of one of its effective events"
     )]
@@ -96,7 +96,8 @@ pub enum RunError {
         /// The invocation's id.
         invocation: String,
     },
-    /// The session service has stored an event without applying its state operations, so writes of other sessions may be lost.
+    /// The session service has stored an event but not applied its state operations, so concurrent changes of the same
+    /// keys may be lost.
     #[error(
         "the session service stored event {event} without applying its state operations: use a service that supports them \
              (`EventActions::state_ops`), or write state with `State::set`"
@@ -132,16 +133,18 @@ pub enum RunError {
     Answer {
         /// The question's id.
         id: String,
-        /// The dotted path of the field that does not fit, such as `items.0.count`; `None` if it is the answer itself.
+        /// The dotted path of the field that does not fit, such as `items.0.count`; `None` if the answer as a whole
+        /// does not fit.
         field: Option<String>,
         /// The reason why the answer does not fit.
         reason: String,
     },
-    /// The session service failed. The event of the failed append is not stored, unless the error states otherwise.
+    /// The session service failed. The event that it could not append is not stored, unless the error states otherwise.
     ///
-    /// [`SessionError::Stale`] means that another writer, in this process or another one, has changed the session at the same
-    /// time: another invocation, an answer, a claim, an abort or a redaction. If the run could not store its message, it has
-    /// stored nothing. If it loses the session later, the events that it has yielded stay stored, and it can be resumed.
+    /// [`SessionError::Stale`] means that another writer has changed the session at the same time, in this process or
+    /// another one: another invocation, an answer, a claim, an abort or a redaction. If this happens before the message
+    /// is stored, nothing is stored. If it happens later, the events that the run has yielded stay stored, and the
+    /// invocation can be resumed.
     #[error("{}", session_text(.0))]
     Session(SessionError),
     /// The artifact service failed.
@@ -179,7 +182,7 @@ pub enum RunError {
         "the run produced no output: its last node returned nothing; return a value from it, or read the run's events"
     )]
     NoOutput,
-    /// The root is an agent, and its answer is not an output. [`Run::reply`](crate::Run::reply) returns its text.
+    /// The root is an agent, and its reply is not an output. [`Run::reply`](crate::Run::reply) returns its text.
     #[error(
         "agent '{agent}' produced no output: {reason}; call `reply()` for the text, or set the type of the answer with \
          `LlmAgentBuilder::output_schema`"
@@ -216,7 +219,7 @@ pub enum RunError {
         /// The invocation.
         invocation: InvocationId,
     },
-    /// The invocation began with other state than the request sets, and state cannot be added to it any more; nothing was
+    /// The invocation was started with a different state delta, and state can no longer be added to it; nothing was
     /// stored.
     #[error(
         "invocation {invocation} of session {session} already exists with different state. Send the same state or none, or \
@@ -228,8 +231,8 @@ pub enum RunError {
         /// The invocation.
         invocation: InvocationId,
     },
-    /// The invocation of the message or of the answers has begun, has not ended and is not active in this Runner: another
-    /// process runs it, or it was interrupted. Nothing was run or stored.
+    /// The invocation has begun but not ended, and this Runner does not run it: another process runs it, or it was
+    /// interrupted. Nothing was run or stored.
     #[error(
         "invocation {invocation} of session {session} has not ended, and this process is not running it. Wait if another \
          process is; otherwise call `Runner::resume`"
@@ -240,7 +243,7 @@ pub enum RunError {
         /// The invocation.
         invocation: InvocationId,
     },
-    /// A signal was sent to a session whose last invocation has ended, so no run could take it. Nothing was stored.
+    /// A signal was sent to a session whose last invocation has ended, so no run could receive it. Nothing was stored.
     #[error(
         "session {session} has no run that could take signal '{signal}', because its last invocation has ended; nothing was \
          stored. Send a message to start another one"
@@ -254,7 +257,7 @@ pub enum RunError {
     /// The Runner is being drained and takes no new runs. Nothing was stored.
     #[error("this Runner is shutting down (`drain`) and accepts no new runs. Send the request to another process")]
     Draining,
-    /// The run has failed, and this caller joined or follows it. Its first caller received the error itself.
+    /// A run that this caller joined or followed has failed. The caller who started the run received the error itself.
     #[error("{message}")]
     Followed {
         /// The class of the error.
@@ -268,15 +271,16 @@ pub enum RunError {
     /// The run was stopped before its end.
     #[error("the run was aborted: send a message to start a new one")]
     Aborted,
-    /// The end of the runtime or a panic of a service cut the copy of a session off; a part of the copy may be stored.
+    /// The copy of a session was cut off because the runtime ended or a service panicked; a part of the copy may be
+    /// stored.
     #[error("the copy to session {session} was cut off before it was complete: delete that session and fork again")]
     ForkCut {
         /// The new session.
         session: SessionKey,
     },
-    /// The run was cut off where it was, by a drop, by [`Run::close`](crate::Run::close), by
-    /// [`Detached::cut`](crate::Detached::cut), by a drain, by a panic or by the end of its runtime. The session does not record
-    /// the cut, and [`Runner::resume`](crate::Runner::resume) resumes the invocation.
+    /// The run was cut off: it was dropped, stopped by [`Run::close`](crate::Run::close),
+    /// [`Detached::cut`](crate::Detached::cut) or a drain, it panicked, or its runtime ended. The session does not
+    /// record this, and [`Runner::resume`](crate::Runner::resume) continues the invocation.
     #[error("{}", cut_text(.invocation))]
     Cut {
         /// The invocation; `None` when its message was not stored yet.
@@ -323,7 +327,7 @@ const SHOWN_IDS: usize = 10;
 /// The maximum number of characters of an id in an error.
 const SHOWN_CHARS: usize = 80;
 
-/// Returns the ids of open questions for an error.
+/// Returns the ids of open questions that an error shows.
 pub(crate) fn open_ids(open: &[Question]) -> Vec<String> {
     open.iter().take(SHOWN_IDS).map(|question| question.id.clone()).collect()
 }
@@ -421,7 +425,7 @@ impl RunError {
         }
     }
 
-    /// Returns the text of the error without the path of the failed run, as in ADK's exception.
+    /// Returns the text of the error without the path of the failed run; ADK's exception has the same text.
     #[must_use]
     pub fn message(&self) -> String {
         match self {
@@ -435,7 +439,8 @@ impl RunError {
         }
     }
 
-    /// Returns the error for another caller of the same run: a copy, or its class and text.
+    /// Returns the error for another caller of the same run: a copy if the error can be copied, otherwise its class and
+    /// text.
     pub(crate) fn shared(&self) -> Self {
         match self {
             Self::Node { error, path } => Self::Node { error: error.clone(), path: path.clone() },

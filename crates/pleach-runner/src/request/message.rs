@@ -12,7 +12,7 @@ pub struct Message {
 }
 
 impl Message {
-    /// Returns a message with data as JSON text, which an `Input<T>` of the first nodes reads.
+    /// Returns a message with data as JSON text. The first nodes of a workflow read it with `Input<T>`.
     ///
     /// A run refuses data that has no JSON form, such as a NaN: it fails with
     /// [`SessionError::Unstorable`](pleach_session::SessionError::Unstorable) before anything is stored.
@@ -52,7 +52,7 @@ pub(crate) fn of_parts(parts: Vec<Part>) -> Content {
     Content::new("user", parts)
 }
 
-/// Sets the role of a user's message to `user`, whatever role the caller set.
+/// Sets the role of a user's message to `user`. A role that the caller has set is replaced.
 // R1103
 pub(crate) fn as_user(mut content: Content) -> Content {
     content.role = Some("user".into());

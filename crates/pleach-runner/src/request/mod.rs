@@ -1,4 +1,4 @@
-//! The request of a run, its message, and the error of a run without a result.
+//! The types with which a caller requests a run, and the error of a run without a result.
 //!
 //! These types are plain data: nothing here reads a session. Begin with `run_request.rs`.
 

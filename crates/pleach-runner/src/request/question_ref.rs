@@ -3,7 +3,7 @@
 use pleach_context::RunConfig;
 use pleach_core::{InvocationId, Question, UserId};
 
-/// A question, by its id or by its invocation and id.
+/// A reference to a question, by its id or by its invocation and id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum QuestionRef {
@@ -104,16 +104,16 @@ impl AnswerOptions {
         self
     }
 
-    /// Names the caller who answers. [`MayAnswer`](crate::MayAnswer) decides whether this caller may answer; without a name the
-    /// program answers for everybody.
+    /// Names the caller who answers. [`MayAnswer`](crate::MayAnswer) decides whether this caller may answer. If no
+    /// caller is named, the default rule allows every answer.
     #[must_use]
     pub fn caller(mut self, caller: impl Into<UserId>) -> Self {
         self.caller = Some(caller.into());
         self
     }
 
-    /// Sets the settings of the run that continues with the answers, such as its labels or its limit of model calls. They have no
-    /// effect if the answer is already stored and the recorded result is returned.
+    /// Sets the settings of the run that continues with the answers, such as its labels or its limit of model calls.
+    /// They have no effect if the same answer is already stored, because then the recorded result is returned.
     #[must_use]
     pub fn config(mut self, config: RunConfig) -> Self {
         self.config = config;

@@ -1,4 +1,4 @@
-//! [`RunRequest`]: the parameters of a run.
+//! [`RunRequest`]: a request for a run.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::request::message::of_parts;
 use crate::request::question_ref::AnswerChecks;
 use crate::{AnswerOptions, Message, QuestionRef, RunError};
 
-/// The parameters of starting or resuming an invocation. ADK: the arguments of `run_async`.
+/// A request to start or resume an invocation. ADK: the arguments of `run_async`.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct RunRequest {
@@ -24,19 +24,20 @@ pub struct RunRequest {
     pub message: Option<Content>,
     /// The invocation to resume, or the id of a new one.
     ///
-    /// With a message this is the idempotency key of the run: however often it is sent, the invocation runs once.
-    /// - The first request starts the invocation. Requests that arrive while this Runner or a clone runs it join that run:
-    ///   they receive the same events from its beginning and the same output, questions or error, and the run continues as
-    ///   long as one of its readers polls it. Fragments from before they joined are missing.
-    /// - Later requests return the recorded result without running or storing anything: the output, [`RunError::Waiting`],
-    ///   [`RunError::Aborted`], or the failure of a root without retries as [`RunError::Node`]. They get no events: read the
-    ///   replies of agents from the session.
-    /// - [`RunError::Unfinished`] is returned for an invocation that is not active in this Runner and not known to have
-    ///   ended: it runs in another process, was interrupted, or a node below its root has failed.
+    /// With a message this is the idempotency key of the run: the invocation runs once, however often the request is
+    /// sent.
+    /// - The first request starts the invocation. If this Runner or a clone is running it, further requests join that
+    ///   run. They receive all its events, except fragments from before they joined, and the same output, questions or
+    ///   error. The run continues as long as one of its readers polls it.
+    /// - After its end, further requests run and store nothing. They return the recorded result: the output,
+    ///   [`RunError::Waiting`], [`RunError::Aborted`], or, if the root has no retries, its failure as
+    ///   [`RunError::Node`]. They yield no events: read the replies of agents from the session.
+    /// - [`RunError::Unfinished`] is returned if this Runner does not run the invocation and its log does not show an
+    ///   end: another process runs it, it was interrupted, or a node below its root has failed.
     /// - [`RunError::OtherMessage`] is returned for a different message under the same id.
     ///
-    /// Without a message the invocation continues where it failed or was interrupted. A request that arrives while this
-    /// Runner runs the invocation joins the run as well.
+    /// Without a message the invocation continues where it failed or was interrupted. If this Runner is running it, the
+    /// request joins that run as well.
     ///
     /// [`RunError::Waiting`]: crate::RunError::Waiting
     /// [`RunError::Aborted`]: crate::RunError::Aborted
@@ -62,17 +63,17 @@ pub struct RunRequest {
     /// Whether the run waits for a detached run of the same session instead of failing with
     /// [`RunError::Busy`](crate::RunError::Busy). See [`RunRequest::queue`].
     pub queue: bool,
-    /// The id of the message's event; `None` for a new one.
+    /// The id of the message's event; if `None`, the event gets a new id.
     pub(crate) message_id: Option<EventId>,
     /// Whether the message is the answer of a deadline.
     pub(crate) by_deadline: bool,
-    /// Whether the run returns the recorded result and executes nothing, if no message is left to store.
+    /// Whether the run only returns the recorded result, if it has no message to store.
     pub(crate) observes: bool,
-    /// The revision that the session must have; a run at another revision fails as stale.
+    /// The revision that the session must have; otherwise the run fails as stale.
     pub(crate) at: Option<Revision>,
-    /// The checks of a message from [`Runner::answer`](crate::Runner::answer).
+    /// The checks that [`Runner::answer`](crate::Runner::answer) requests for the message.
     pub(crate) answer_checks: Option<AnswerChecks>,
-    /// The fault of a message or state that was too deep and was removed from the request.
+    /// The fault of a message or state that was removed from the request because it was nested too deep.
     pub(crate) refused: Option<Box<Refused>>,
 }
 
@@ -108,7 +109,7 @@ impl RunRequest {
         }
     }
 
-    /// Returns the request that answers questions of a session; each part answers the question at the same position.
+    /// Returns the request that answers questions of a session. The first part answers the first question, and so on.
     pub(crate) fn answering(
         session: impl Into<SessionRef>,
         questions: Vec<QuestionRef>,
@@ -138,7 +139,7 @@ impl RunRequest {
         Ok(Self { message_id: id, ..Self::answering(session, vec![question.into()], vec![part], options) })
     }
 
-    /// Removes a message and state that are nested too deep, before anything copies them, and sets `refused`.
+    /// Removes a message or state that is nested too deep, before anything copies it, and sets `refused`.
     pub(crate) fn bounded(mut self) -> Self {
         // A resume without an id is refused when it starts.
         if self.message.is_some() {
@@ -172,8 +173,8 @@ impl RunRequest {
         self
     }
 
-    /// Sets the state changes stored with the message. A [reserved](pleach_core::is_reserved_state_key) key is left out if it has the
-    /// stored value, as in a whole state that is sent back. With another value the run fails with
+    /// Sets the state changes stored with the message. A [reserved](pleach_core::is_reserved_state_key) key with its
+    /// stored value is left out, so a client may send back a whole state. If the value differs, the run fails with
     /// [`RunError::RefusedState`](crate::RunError::RefusedState).
     #[must_use]
     pub fn state_delta(mut self, delta: Map) -> Self {
@@ -195,8 +196,8 @@ impl RunRequest {
         self
     }
 
-    /// Names the sender of the request: [`MayAnswer`](crate::MayAnswer) decides which questions this caller may answer. Without a
-    /// caller the program answers for everybody.
+    /// Names the sender of the request. [`MayAnswer`](crate::MayAnswer) decides which questions this caller may answer.
+    /// If no caller is named, the default rule allows every answer.
     #[must_use]
     pub fn caller(mut self, caller: impl Into<UserId>) -> Self {
         self.caller = Some(caller.into());
@@ -217,10 +218,11 @@ impl RunRequest {
         self
     }
 
-    /// Sets whether to wait for the end of a detached run that keeps the session busy. Queued runs begin in the order in which they
-    /// were first polled, each after the previous one has ended; dropping a run removes it from the queue. They wait only for runs of
-    /// this Runner and its clones. At most [`RunnerBuilder::max_queued_runs`](crate::RunnerBuilder::max_queued_runs) runs of a session
-    /// wait; further ones fail with [`RunError::Busy`](crate::RunError::Busy).
+    /// Sets whether to wait for the end of a detached run that keeps the session busy. Queued runs begin one after the
+    /// other, in the order in which they were first polled; dropping a run removes it from the queue. They wait only
+    /// for runs of this Runner and its clones. At most
+    /// [`RunnerBuilder::max_queued_runs`](crate::RunnerBuilder::max_queued_runs) runs of a session wait; further ones
+    /// fail with [`RunError::Busy`](crate::RunError::Busy).
     #[must_use]
     pub fn queue(mut self, yes: bool) -> Self {
         self.queue = yes;
@@ -246,7 +248,7 @@ impl fmt::Debug for RunRequest {
     }
 }
 
-/// A session, by user and id, or by id alone if only one user has a session with it.
+/// A reference to a session: by user and id, by key, or by id alone if only one user has a session with this id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SessionRef {
     /// The session of this user.

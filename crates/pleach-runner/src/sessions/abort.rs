@@ -1,4 +1,4 @@
-//! [`Runner::abort`]: ends an invocation from outside, whichever process runs it.
+//! [`Runner::abort`]: ends an invocation from outside, even if another process runs it.
 
 use std::sync::Arc;
 
@@ -13,14 +13,16 @@ use crate::signals::send::wait_before_retry;
 use crate::{RunError, RunProgress, Runner, SessionRef};
 
 impl Runner {
-    /// Aborts the last invocation of a session. The invocation can then be neither answered nor resumed: its questions are closed, and its
-    /// sleeps and deadlines are dropped. Returns `true` if there was anything to abort, and `false` if the last invocation has ended.
+    /// Aborts the last invocation of a session. Its questions are closed, its sleeps and deadlines are dropped, and it
+    /// can no longer be resumed. Returns `false` if there was nothing to abort because the last invocation has ended.
     ///
-    /// If a run of this Runner or its clones is active, it is stopped where it is, as by [`Detached::abort`](crate::Detached::abort), and
-    /// the call waits for its end; a run that its reader does not poll does not end. An invocation that waits, was cut off or has failed is
-    /// closed in the log. An invocation that another process runs is also closed in the log: that run fails with
-    /// [`SessionError::Stale`](pleach_session::SessionError::Stale) at its next event or [heartbeat](crate::RunnerBuilder::heartbeat), and a
-    /// step that it has begun is not undone. Messages that are queued for the session run afterwards.
+    /// If a run of this Runner or its clones is active, it is stopped where it is, as by
+    /// [`Detached::abort`](crate::Detached::abort), and the call waits for its end. A run whose reader does not poll it
+    /// does not end. An invocation that waits, was cut off or has failed is closed in the log. If another process runs
+    /// the invocation, it is closed in the log as well. The run in that process fails with
+    /// [`SessionError::Stale`](pleach_session::SessionError::Stale) at its next event or
+    /// [heartbeat](crate::RunnerBuilder::heartbeat); steps that it has begun are not undone. Messages that are queued
+    /// for the session run afterwards.
     ///
     /// ```
     /// # use pleach_runner::{RunError, Runner};
@@ -38,8 +40,8 @@ impl Runner {
     /// The errors of [`Runner::questions`]; [`RunError::Session`] with a stale error if other processes keep appending to the session.
     ///
     /// # Cancel safety
-    /// If the future is dropped, the invocation is aborted or not. If it has several open questions, only some of them may be closed;
-    /// calling it again closes the rest.
+    /// If the future is dropped, the invocation may or may not be aborted. If it has several open questions, perhaps
+    /// only some of them are closed; another call closes the rest.
     ///
     /// ADK: none.
     pub async fn abort(&self, session: impl Into<SessionRef>) -> Result<bool, RunError> {
@@ -63,7 +65,8 @@ impl Runner {
 }
 
 impl RunnerInner {
-    /// Closes the last invocation of a session without an active run of this Runner; returns `true` if it was open.
+    /// Closes the last invocation of a session that this Runner is not running; returns `true` if the invocation was
+    /// open.
     async fn abort_stored(self: &Arc<Self>, key: &SessionKey) -> Result<bool, RunError> {
         let session = self.load_all(key).await?;
         let (status, _) = self.status_and_rest(session.clone()).await?;

@@ -1,7 +1,8 @@
-//! [`EndedSessions`]: the sessions that need nothing, as [`Runner::unfinished`](crate::Runner::unfinished) has found, so that it reads them
-//! only once.
+//! [`EndedSessions`]: the sessions that have ended or wait, so that [`Runner::unfinished`](crate::Runner::unfinished)
+//! reads them only once.
 //!
-//! They are noted in the store for later processes. They are also remembered here, in case the store keeps no notes.
+//! The session store keeps a note of them for later processes. They are also remembered here, in case the store keeps
+//! no notes.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +15,8 @@ use pleach_session::SessionError;
 /// The maximum number of sessions remembered.
 const MOST: NonZeroUsize = NonZeroUsize::MIN.saturating_add(9_999);
 
-/// Sessions with the revision at which they had ended, or waited. The least recently used ones are forgotten first.
+/// Sessions that had ended or waited, each with its revision at that time. The least recently used ones are forgotten
+/// first.
 pub(crate) struct EndedSessions {
     remembered: Mutex<LruCache<SessionKey, Revision>>,
     /// Whether the warning that the store keeps no notes was logged.
@@ -33,7 +35,7 @@ impl EndedSessions {
         self.remembered().get(head.key()) == Some(&head.revision())
     }
 
-    /// Remembers that the session needs nothing until its revision changes.
+    /// Remembers that the session has ended or waits, until its revision changes.
     pub(crate) fn note(&self, head: &SessionHead) {
         self.remembered().put(head.key().clone(), head.revision());
     }

@@ -17,32 +17,36 @@ use crate::{Run, RunError, RunRequest, Runner, SessionRef};
 impl Runner {
     /// Copies a session, as it was right after one of its events, to a new session of the same user, and returns the new session.
     ///
-    /// The new session has the events that were effective then, with their ids, times and invocations. A
-    /// [rewind to before a node run](Runner::rewind_before) is replaced by an event that records the nodes that had completed without a
-    /// result, if there are any. If the event is in the middle of an invocation, [`Runner::resume`] continues the invocation in the new
-    /// session, and open questions can be answered in both. The event may be one that a later rewind has undone.
+    /// The new session has the events that were effective at that time, with their ids, times and invocations. A
+    /// [rewind to before a node run](Runner::rewind_before) is replaced by an event that lists the nodes that had
+    /// completed without a result, or left out if there are none. If the copy ends in the middle of an invocation,
+    /// [`Runner::resume`] continues the invocation in the new session, and open questions can be answered in both. The
+    /// session can also be copied at an event that a later rewind has undone.
     ///
-    /// **The copy rests** until a message, an answer, a signal, a resume or a rewind is stored in it: [`Runner::unfinished`] leaves it out,
-    /// and its questions are not answered at their deadlines. [`Runner::inbox`] lists its open questions together with those of the
-    /// source. The copied events record the source, `{"pleach_forked_from": "<session id>"}` in their `custom_metadata`, and
-    /// [`SessionStatus::forked_from`](crate::SessionStatus::forked_from) returns it while the copy rests.
+    /// **The copy rests** until a message, an answer, a signal, a resume or a rewind is stored in it:
+    /// [`Runner::unfinished`] leaves it out, and its questions are not answered at their deadlines. [`Runner::inbox`]
+    /// lists the open questions of the copy and of its source. The copied events name the source in their
+    /// `custom_metadata`, as `{"pleach_forked_from": "<session id>"}`. While the copy rests,
+    /// [`SessionStatus::forked_from`](crate::SessionStatus::forked_from) returns the source.
     ///
-    /// **State.** The session's own keys have the values they had after that event. A key that no event changed keeps its
-    /// value; a key that only later events changed is left out, because its earlier value is unknown. A value that was
-    /// [redacted](Runner::redact) in the event that set it is copied from the state; if a later event has set the key again, it is
-    /// `"[redacted]"`. `app:` and `user:` state is shared and keeps its current values.
+    /// **State.** The session's own keys have the values they had after that event. If no event has changed a key, it
+    /// keeps its value. If only later events have changed it, it is left out, because its earlier value is unknown. If
+    /// a value was [redacted](Runner::redact) in the event that set it, the value is copied from the source's state, or
+    /// is `"[redacted]"` if a later event has set the key again. `app:` and `user:` state is shared and keeps its
+    /// current values.
     ///
-    /// **Files.** The session's files are copied up to the versions that the copied events list. Files that no event lists, and
-    /// references to the old session inside contents, are not copied. The user's files are shared.
+    /// **Files.** The session's files are copied, with all versions up to those that the copied events list. Files that
+    /// no event lists, and references to the old session inside contents, are not copied. The user's files are shared.
     ///
-    /// Each event is one append, so others can see the new session while it fills. On an error the new session is deleted. If the
-    /// process dies during the copy, it leaves a partial copy, which rests as well: delete it, and fork again. The new session's last
-    /// update time is the time of its last event. ADK has no such call.
+    /// The events are appended one by one, so other callers can see the new session before it is complete. On an error
+    /// the new session is deleted. If the process dies during the copy, a partial copy remains, which rests as well:
+    /// delete it, and fork again. The last update time of the new session is the time of its last event. ADK has no
+    /// such call.
     ///
     /// # Errors
-    /// [`RunError::SessionNotFound`]; [`RunError::UnknownEvent`]; [`RunError::BlankId`]; [`RunError::Session`] with
-    /// `AlreadyExists` if the new id is taken, or if the storage fails; [`RunError::Artifact`]; [`RunError::ForkCut`] if the
-    /// runtime shuts down during the copy.
+    /// [`RunError::SessionNotFound`]; [`RunError::UnknownEvent`]; [`RunError::BlankId`]; [`RunError::Session`] if the
+    /// storage fails, or with `AlreadyExists` if the new id is taken; [`RunError::Artifact`]; [`RunError::ForkCut`] if
+    /// the runtime shuts down during the copy.
     ///
     /// # Cancel safety
     /// If the future is dropped, a background task completes the copy, so the new session exists as a whole or not at all.
@@ -66,12 +70,13 @@ impl Runner {
         self.copy(Copied { source, end, carried: None }, new_session).await
     }
 
-    /// Copies a session like [`Runner::fork`], as it was before a node run began: the run at `path` in the last invocation that has such
-    /// a run. Events stored since then, including those of parallel lanes, are not in the copy. [`Runner::rerun_from`] makes such a copy
-    /// and continues it.
+    /// Copies a session like [`Runner::fork`], but as it was before a node run began. The node run is the one at `path`
+    /// in the last invocation that has a run there. Later events, including those of parallel lanes, are not in the
+    /// copy. [`Runner::rerun_from`] makes such a copy and continues it.
     ///
-    /// If a node had completed without a result, and only later events prove its end, it runs again in the copy, as after a crash at
-    /// this place. In a [resumable](crate::App::resumable) app such ends are recorded.
+    /// If a node had completed without a result, and only later events prove this, the node runs again in the copy, as
+    /// after a crash at this point. A [resumable](crate::App::resumable) app records the ends of such nodes, so they do
+    /// not run again.
     ///
     /// # Errors
     /// The errors of [`Runner::fork`]; [`RunError::UnknownRun`] if the effective events have no run at the path.
@@ -92,13 +97,13 @@ impl Runner {
         Ok(self.fork_before_run(source, path.into(), new_session).await?.0)
     }
 
-    /// Runs an invocation again from a node run on, in a copy of its session: [`Runner::fork_before`], and then
-    /// [`Runner::resume`]. Returns the key of the copy, and the run, which begins when it is first polled.
+    /// Runs an invocation again, from one node run on, in a copy of its session. It calls [`Runner::fork_before`] and
+    /// then [`Runner::resume`]. Returns the key of the copy, and the run, which begins when it is first polled.
     ///
-    /// Nodes that completed before the run are not executed again. The node itself, its successors, and parallel lanes that have stored
-    /// something since then are executed again with their current code. Use it after a node was fixed, or after its outside inputs have
-    /// changed. Side effects happen again, and the [idempotency keys](pleach_context::Context::idempotency_key) are new ones. Stop the
-    /// source first if it still runs or waits.
+    /// Nodes that completed before that node run are not executed again. The node itself, its successors, and parallel
+    /// lanes that have stored events since then are executed again with their current code. Use it after a node was
+    /// fixed, or after its outside inputs have changed. Side effects happen again, under new [idempotency
+    /// keys](pleach_context::Context::idempotency_key). Stop the source first if it still runs or waits.
     ///
     /// # Errors
     /// The errors of [`Runner::fork_before`].
@@ -146,12 +151,12 @@ impl Runner {
     }
 }
 
-/// The content of a copy.
+/// What to copy: the first events of a session, and possibly one more event.
 struct Copied {
     source: Session,
     /// The number of the source's first events to copy.
     end: usize,
-    /// An event to append after the copied ones.
+    /// An event to append after the copied events.
     carried: Option<Arc<Event>>,
 }
 
@@ -191,7 +196,7 @@ impl RunnerInner {
         }
         for event in live {
             let mut event = files.copied(event);
-            // Set on every event, because any of them may be the last one if the fork is interrupted.
+            // Every event gets the note, because each of them is the last one if the fork is interrupted after it.
             note_source(&mut event, &files.source);
             let stored = known.append(&*self.services.sessions, &mut fork.head, event).await?;
             fork.apply(&stored);
@@ -214,15 +219,15 @@ impl RunnerInner {
     }
 }
 
-/// Refuses to copy a session whose own state has values that cannot be read: the copy would lack them.
+/// Refuses to copy a session if its own state has values that cannot be read, because the copy would lack them.
 fn check_readable(source: &Session) -> Result<(), RunError> {
     let Some((key, reason)) = source.unreadable.iter().find(|(key, _)| is_own(key)) else { return Ok(()) };
     let what = format!("state key `{key}` of session {}", source.key());
     Err(SessionError::Corrupt { what, source: reason.clone().into() }.into())
 }
 
-/// Returns the event for the copy. A rewind is replaced by an event with the completed runs that it records, or left out if it records
-/// none.
+/// Returns the event for the copy. A rewind to before a node run is replaced by an event with the completed runs that
+/// the rewind records. If it records none, it is left out.
 fn without_rewind(source: &Session, event: &Arc<Event>) -> Option<Arc<Event>> {
     let Some((invocation, first)) = partly_rewound(event) else { return Some(Arc::clone(event)) };
     let completed: Vec<NodePath> = completed_runs(event).collect();
@@ -230,7 +235,7 @@ fn without_rewind(source: &Session, event: &Arc<Event>) -> Option<Arc<Event>> {
     Some(ends_of(first, event.id().clone(), &invocation.into(), &completed))
 }
 
-/// Makes the event that records the runs that had completed before the event `first`, which is not copied.
+/// Makes an event that records the runs that had completed before the event `first`. That event itself is not copied.
 fn ends_of(first: &Event, id: EventId, invocation: &InvocationId, completed: &[NodePath]) -> Arc<Event> {
     let mut event = Event::from_author(first.author());
     event.set_id(id);
@@ -240,12 +245,13 @@ fn ends_of(first: &Event, id: EventId, invocation: &InvocationId, completed: &[N
     Arc::new(event)
 }
 
-/// Returns the initial state of the fork, which becomes the state before the event at `end` once `live` is applied.
+/// Returns the initial state of the fork. After the `live` events are applied to it, it is the state of the source
+/// before the event at `end`.
 fn state_before(source: &Session, end: usize, live: &[Arc<Event>]) -> Map {
-    let told: HashSet<&str> =
+    let changed: HashSet<&str> =
         source.events.iter().flat_map(|event| event.actions().state_delta().keys()).map(String::as_str).collect();
-    let untold = source.state.iter().filter(|(key, _)| !told.contains(key.as_str()));
-    let mut state: Map = untold.map(|(key, value)| (key.clone(), value.clone())).collect();
+    let unchanged = source.state.iter().filter(|(key, _)| !changed.contains(key.as_str()));
+    let mut state: Map = unchanged.map(|(key, value)| (key.clone(), value.clone())).collect();
     for event in &source.events[..end] {
         apply(&mut state, event.actions().state_delta());
     }
@@ -258,7 +264,7 @@ fn is_own(key: &str) -> bool {
     Scope::split(key).0 == Scope::Session
 }
 
-/// Returns the session's files that events list, with their newest versions.
+/// Returns the session's files that the events list, with their newest versions.
 fn newest_versions(events: &[Arc<Event>]) -> BTreeMap<&str, i64> {
     let mut newest = BTreeMap::new();
     for (name, version) in events.iter().flat_map(|event| event.actions().artifact_delta()) {
@@ -270,7 +276,7 @@ fn newest_versions(events: &[Arc<Event>]) -> BTreeMap<&str, i64> {
     newest
 }
 
-/// The files of a session while they are copied to another one.
+/// Copies the files of a session to another session.
 struct Files {
     source: SessionId,
     from: ArtifactScope,

@@ -21,11 +21,11 @@ impl Runner {
         Ok(open_questions(&self.parts.load_all(&key).await?.events))
     }
 
-    /// Returns the open questions of all sessions of a user, in the order asked. Sleeps and waits for signals,
-    /// which no person answers, are left out.
+    /// Returns the open questions of all sessions of a user, in the order asked. Sleeps and waits for signals are left
+    /// out, because no person answers them.
     ///
-    /// Histories are not loaded. See [`SessionService::list_questions`](pleach_session::SessionService::list_questions), which
-    /// also supports pages. The list may or may not reflect concurrent questions and answers.
+    /// Histories are not loaded. The list may or may not reflect concurrent questions and answers. For pages, use
+    /// [`Runner::inbox_page`].
     ///
     /// # Errors
     /// [`RunError::Session`] if the storage fails.
@@ -63,7 +63,7 @@ impl Runner {
         self.list_questions(ListQuestions::new(self.app_name()).with_assignee(assignee)).await
     }
 
-    /// Returns a page of open questions, in the order asked, with the position of the next page.
+    /// Returns a page of open questions, in the order asked, and the position of the next page.
     ///
     /// ```
     /// # use pleach_runner::{Runner, RunError};
@@ -82,8 +82,9 @@ impl Runner {
     /// }
     /// # }
     /// ```
-    /// Sleeps and waits for signals, which no person answers, are left out. So a page may have fewer questions than its limit, or none,
-    /// although there is a next page. A request may name another app than this Runner's. See [`Runner::inbox`].
+    /// Sleeps and waits for signals are left out, because no person answers them. So a page may have fewer questions
+    /// than its limit, or none, even if there is a next page. The request may name another app than this Runner's. See
+    /// [`Runner::inbox`].
     ///
     /// # Errors
     /// [`RunError::Session`] if the storage fails.

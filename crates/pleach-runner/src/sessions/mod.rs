@@ -1,4 +1,4 @@
-//! The calls that inspect or change a session without a message.
+//! Inspects and changes sessions without sending a message.
 //!
 //! Only `unfinished.rs` and `fork.rs` start runs; `status.rs` replays without running a body. `run_place.rs`, `resting_fork.rs`,
 //! `program.rs` and `ended_sessions.rs` hold what several of them use.

@@ -1,13 +1,13 @@
-//! [`program_name`]: one name for everything but its events that the status of a session depends on.
+//! [`program_name`]: a name for the program that determines the status of a session from its events.
 
 use std::fmt::Write as _;
 
 use pleach_context::engine::stable_uuid;
 use pleach_context::{AgentSpec, Node, Outline};
 
-/// Returns a name for the program of this root node, the same in every process. Another graph, other agents below a root agent or another
-/// version of pleach may judge the events of a session differently, so they get another name. The bodies of nodes do not matter, because
-/// the status is determined without running them.
+/// Returns a name for the program of this root node, the same in every process. Programs with another graph, other
+/// agents below a root agent, or another version of pleach may determine another status from the same events, so they
+/// get another name. The bodies of nodes do not matter, because the status is determined without running them.
 pub(crate) fn program_name(root: &dyn Node, resumable: bool) -> String {
     let mut text = format!("{resumable} {:?}", without_descriptions(root.outline()));
     if let Some(agent) = root.agent() {

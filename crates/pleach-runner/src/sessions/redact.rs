@@ -11,16 +11,17 @@ impl Runner {
     /// Removes values from a stored event, such as a card number or a person's name, and returns the redacted event. The log stays
     /// valid: ids, times, calls, questions and the order of events do not change.
     ///
-    /// Only the event changes. The session's state, its files and other events that repeat the value keep it. If the invocation is
-    /// resumed, it reads `"[redacted]"` instead, for example as the output of a node that does not run again. An active run ends at its
-    /// next event with a stale error, and [`Runner::resume`] continues it.
+    /// Only this event changes. The value remains in the session's state, in its files and in other events that repeat
+    /// it. If the invocation is resumed, it reads `"[redacted]"` in place of the value, for example as the output of a
+    /// node that does not run again. An active run ends at its next event with a stale error, and [`Runner::resume`]
+    /// continues it.
     ///
     /// The redaction is recorded with the time of the Runner's clock, unless [`Redaction::with_time`] sets another. ADK has no such call.
     ///
     /// # Errors
     /// [`RunError::UnknownSession`]; [`RunError::Session`] with
-    /// [`SessionError::Redaction`](pleach_session::SessionError::Redaction), which names the path, or with the error of the storage. Nothing
-    /// has changed then.
+    /// [`SessionError::Redaction`](pleach_session::SessionError::Redaction), which names the path, or with the error of
+    /// the storage. On an error nothing has changed.
     ///
     /// # Cancel safety
     /// If the future is dropped, the event is redacted completely or not at all.

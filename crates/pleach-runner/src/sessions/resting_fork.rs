@@ -1,4 +1,4 @@
-//! Marks a fork as resting until it is continued: the note on its copied events, and the event that continues it.
+//! Resting forks: the note on their copied events, and the event that ends the rest.
 
 use std::sync::Arc;
 
@@ -14,15 +14,16 @@ pub(crate) fn note_source(event: &mut Arc<Event>, source: &SessionId) {
     event.set_custom_metadata(Some(notes));
 }
 
-/// Returns the source session of a copy that rests, which means that nothing was stored in it since.
+/// Returns the source of a copy that rests: since the copy was made, nothing was stored in it.
 pub(crate) fn resting_source(session: &Session) -> Option<SessionId> {
     let source = |event: &Event| Some(SessionId::from(event.custom_metadata()?.get(FORKED_FROM)?.as_str()?));
     let last = session.events.last().and_then(|last| source(last))?;
-    // Another program may store an event whose time is before the times of the copied ones, so the last event alone proves nothing.
+    // All events are checked, because another program may store an event with an earlier time than the copied ones,
+    // which is then not the last.
     session.events.iter().all(|event| source(event).is_some()).then_some(last)
 }
 
-/// Makes the event that ends the rest of a copy if a resume stores nothing else.
+/// Makes the event that ends the rest of a copy. It is stored if a resume stores nothing else.
 pub(crate) fn continued(invocation: &InvocationId) -> Event {
     let notes = Map::from_iter([(FORK_CONTINUED.to_owned(), Value::Bool(true))]);
     let mut event = Event::from_author("user").with_custom_metadata(notes);

@@ -19,15 +19,16 @@ use crate::{RunError, Runner, SessionRef};
 impl Runner {
     /// Rewinds a session to before the first event of an invocation, and returns the event that records the rewind.
     ///
-    /// Nothing is deleted. One event is appended, and the events from the start of that invocation up to it are no longer effective:
-    /// they are not replayed, and their questions cannot be answered.
+    /// Nothing is deleted. One event is appended, and all events from the start of the invocation up to this event are
+    /// ignored: they are not replayed, and their questions cannot be answered.
     ///
-    /// The session's own state returns to its earlier values. A key added since then becomes null. A key that was set only when the
-    /// session was created becomes null as well, because no event records it. A value that was [redacted](Runner::redact) in its event
-    /// and set again since then becomes `"[redacted]"`. `app:` and `user:` state is unchanged.
+    /// The session's own state returns to its earlier values. A key that no event had set by then becomes null, even if
+    /// it was set when the session was created, because no event records its first value. If a value was
+    /// [redacted](Runner::redact) in its event and the key has been set again since then, the value becomes
+    /// `"[redacted]"`. `app:` and `user:` state is unchanged.
     ///
-    /// The session's files that were saved since then get a new version with the old content, or an empty version that loads as
-    /// absent; the user's files are unchanged.
+    /// If a file of the session was saved since then, it gets a new version with the old content. A file that did not
+    /// exist before gets an empty version, which loads as absent. The user's files are unchanged.
     ///
     /// To undo a rewind, rewind to before the invocation of the returned event.
     ///
@@ -35,8 +36,9 @@ impl Runner {
     ///
     /// # Errors
     /// [`RunError::SessionNotFound`], even if a run would create the session; [`RunError::UnknownInvocation`];
-    /// [`RunError::Session`] with a stale error if another writer changed the session at the same time; [`RunError::Artifact`]. The
-    /// session is then unchanged, but files restored before the failure keep their new version.
+    /// [`RunError::Session`] with a stale error if another writer changed the session at the same time;
+    /// [`RunError::Artifact`]. On an error the session is unchanged, but files that were already restored keep their
+    /// new version.
     ///
     /// # Cancel safety
     /// If the future is dropped, the event is stored whole or not at all; files may already be restored. Rewinding again is safe.
@@ -58,19 +60,20 @@ impl Runner {
         self.parts.rewind(session, place, &invocation, |_| {}).await
     }
 
-    /// Rewinds a session to before a node run began, the run at `path` in the last invocation that has such a run. Returns the event that
-    /// records the rewind.
+    /// Rewinds a session to before a node run began. The node run is the one at `path` in the last invocation that has
+    /// a run there. Returns the event that records the rewind.
     ///
     /// Everything stored since then is ignored, including events of parallel lanes. [`Runner::resume`] then runs that node and its
     /// successors again, in the same invocation, with their current code; nodes that had completed before do not run again.
     ///
-    /// State and files return to their earlier values, as with [`Runner::rewind`]. To undo the rewind, call [`Runner::rewind`] with the
-    /// invocation of the returned event. To leave the session as it is and work on a copy, use [`Runner::fork_before`]. [Idempotency
-    /// keys](pleach_context::Context::idempotency_key) stay the same: a service that knows them does not repeat its side effects.
+    /// State and files return to their earlier values, as with [`Runner::rewind`]. To undo the rewind, call
+    /// [`Runner::rewind`] with the invocation of the returned event. The [idempotency
+    /// keys](pleach_context::Context::idempotency_key) stay the same, so a service that knows them does not repeat its
+    /// side effects. To leave the session as it is and work on a copy, use [`Runner::fork_before`].
     ///
     /// The event names the invocation in `actions.rewind_before_invocation_id` and the first ignored event in
-    /// `custom_metadata["pleach_rewind_before_event"]`. google-adk reads only the invocation: to it, the whole invocation up to the rewind is
-    /// undone.
+    /// `custom_metadata["pleach_rewind_before_event"]`. google-adk reads only the invocation, and so undoes the whole
+    /// invocation up to the rewind.
     ///
     /// # Errors
     /// The errors of [`Runner::rewind`]; [`RunError::UnknownRun`] if the effective events have no run at the path.
@@ -122,7 +125,7 @@ impl RunnerInner {
     }
 }
 
-/// Returns the state delta that restores the session's own state as the events before `place` left it.
+/// Returns the state delta that restores the session's own state as it was before the event at `place`.
 fn state_delta(session: &Session, place: usize) -> Map {
     let own = |key: &str| Scope::split(key).0 == Scope::Session;
     let deltas = |events| -> _ {
@@ -141,7 +144,7 @@ fn state_delta(session: &Session, place: usize) -> Map {
     let since: HashSet<&str> = deltas(&session.events[place..]).map(|(_, key, _)| key.as_str()).collect();
     let added = session.state.keys().filter(|key| own(key) && !then.contains_key(key.as_str()));
     let mut delta: Map = added.map(|key| (key.clone(), Value::Null)).collect();
-    // A value that was redacted in its event is still in the state, unless a later event set the key again.
+    // If a value was redacted in its event, the state still has it, unless a later event has set the key again.
     let is_kept = |key: &str, event: &Event| is_state_redacted(event, key) && !since.contains(key);
     let changed = then
         .into_iter()
@@ -150,7 +153,7 @@ fn state_delta(session: &Session, place: usize) -> Map {
     delta
 }
 
-/// Returns the session's files saved at `place` or later, with the version from before, if any.
+/// Returns the session's files that were saved at `place` or later, each with its version before that, if it has one.
 fn changed_files(events: &[Arc<Event>], place: usize) -> BTreeMap<&str, Option<i64>> {
     let newest = |events| -> BTreeMap<&str, i64> {
         let saved = <[Arc<Event>]>::iter(events).flat_map(|event| event.actions().artifact_delta());
@@ -164,7 +167,8 @@ fn changed_files(events: &[Arc<Event>], place: usize) -> BTreeMap<&str, Option<i
         .collect()
 }
 
-/// Saves the content of `version` as a new version. A version that no longer exists is saved as absent.
+/// Saves the content of `version` as a new version. If `version` no longer exists, saves an empty version, which loads
+/// as absent.
 async fn restore(
     artifacts: &dyn ArtifactService,
     scope: &ArtifactScope,

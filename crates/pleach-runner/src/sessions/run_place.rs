@@ -8,12 +8,12 @@ use pleach_session::{effective_events_and_rewinds, partly_rewound};
 
 use crate::RunError;
 
-/// The place of the first event of a node run, or of a run below it.
+/// Where a node run began: its first event, or the first event of a run below it.
 pub(crate) struct RunPlace {
     /// The position of the event among all events of the session.
     pub(crate) place: usize,
     pub(crate) invocation: InvocationId,
-    /// The runs without an output that had completed before and are recorded on that event.
+    /// The runs without an output that had completed before; this event records them.
     pub(crate) completed: Vec<NodePath>,
 }
 
@@ -49,8 +49,8 @@ fn invocation_of(event: &Event) -> &str {
     partly_rewound(event).map_or(event.invocation_id().as_str(), |(invocation, _)| invocation)
 }
 
-/// Returns the position of an event. For a rewind, returns the position of the first event that it undid: going back to before the
-/// rewind itself would restore the undone events.
+/// Returns the position of an event. For a rewind, returns the position of the first event that it undid. A return to
+/// the time before the rewind itself would restore the undone events.
 fn place_of(session: &Session, event: &Arc<Event>) -> Option<usize> {
     let mut events = session.events.iter();
     match partly_rewound(event) {

@@ -32,7 +32,7 @@ pub struct SessionStatus {
     pub questions: Vec<Question>,
     /// The time of the session's last change, in seconds since the epoch: an event, a claim, a heartbeat or a redaction.
     pub last_update_time: f64,
-    /// The source of a [copy](Runner::fork), as long as the copy rests: nothing has continued it.
+    /// If the session is a resting [copy](Runner::fork), which nothing has continued yet, its source.
     pub forked_from: Option<SessionId>,
     /// The revision of the session that this status describes.
     pub(crate) revision: Revision,
@@ -46,37 +46,39 @@ pub enum RunProgress {
     New,
     /// A run of this Runner or one of its clones works on it.
     RunsHere,
-    /// It waits for answers: [`SessionStatus::questions`]. A parallel lane may have been cut off before it stored anything; the answer
-    /// continues both.
+    /// It waits for answers to [`SessionStatus::questions`]. A parallel lane may have been cut off before it stored
+    /// anything; an answer continues that lane as well.
     Waiting,
-    /// Its last event is a failure that is not followed by another attempt. [`Runner::resume`] continues it. A body that has caught the
-    /// failure of a child or a step, and has stored nothing since, looks the same: it may still run in another process, or was cut off.
+    /// Its last event is a failure, and no other attempt will follow. [`Runner::resume`] continues it. The progress is
+    /// also `Failed` if a body has caught the failure of a child or a step, and has stored nothing since. Such a body
+    /// may still be running in another process, or was cut off.
     Failed {
         /// The error, without its causes.
         error: NodeError,
         /// The run that failed.
         path: NodePath,
     },
-    /// Another process seems to work on it: it has not ended, and its session changed within the last three
-    /// [heartbeats](crate::RunnerBuilder::heartbeat). It may also wait for answers ([`SessionStatus::questions`]) or for its next attempt,
-    /// or it was cut off within that time. Never returned without heartbeats.
+    /// Another process probably works on it: it has not ended, and its session changed within the last three
+    /// [heartbeats](crate::RunnerBuilder::heartbeat). But it may also wait for answers ([`SessionStatus::questions`])
+    /// or for its next attempt, or have been cut off within that time. Without heartbeats this variant is never
+    /// returned.
     RunsElsewhere,
-    /// It has not ended, and no run of this Runner works on it. Either it was cut off, possibly between two attempts, or (without
-    /// [heartbeats](crate::RunnerBuilder::heartbeat)) another process works on it: the session does not record which.
-    /// [`Runner::resume`] continues it. If another process works on it, the resume takes it away from that process, which then fails at its
-    /// next event.
+    /// It has not ended, and no run of this Runner works on it. It was cut off, possibly between two attempts. Without
+    /// [heartbeats](crate::RunnerBuilder::heartbeat) another process may also be at work on it: the session does not
+    /// show this. [`Runner::resume`] continues it. If another process is at work on it, the run there fails at its next
+    /// event.
     Unfinished,
-    /// It has not ended, and the root node has changed since it was recorded, for example because a node has another name now:
-    /// [`Runner::resume`] fails with this `WorkflowChangedError`. The version of the program that began the invocation can continue it;
-    /// [`Runner::rerun_from`] runs it again from a node that both versions have.
+    /// It has not ended, and the root node has changed since then: for example, a node has another name now.
+    /// [`Runner::resume`] fails with this `WorkflowChangedError`. The program version that began the invocation can
+    /// continue it. [`Runner::rerun_from`] can run it again from a node that both versions have.
     Changed {
         /// The error, which says what differs.
         error: NodeError,
         /// The run that no longer fits.
         path: NodePath,
     },
-    /// Nothing shows whether its last nodes have run: they return no result (`()`), and the app is not [resumable](crate::App::resumable).
-    /// [`Runner::resume`] runs them, possibly a second time.
+    /// It is unknown whether its last nodes have run, because they return no result (`()`) and the app is not
+    /// [resumable](crate::App::resumable). [`Runner::resume`] runs them, possibly a second time.
     MayBeDone,
     /// It was aborted, and cannot be resumed.
     Aborted,
@@ -101,9 +103,9 @@ impl RunProgress {
 }
 
 impl Runner {
-    /// Returns the progress of a session: of its last invocation, as a resume would find it, and all open questions.
+    /// Returns the progress of a session's last invocation, and all open questions of the session.
     ///
-    /// Nothing is run and nothing is stored; the root node is replayed against the history. The whole session is read once.
+    /// The call reads the whole session and replays the root node, but runs no body and stores nothing.
     ///
     /// # Errors
     /// The errors of [`Runner::questions`].
@@ -123,8 +125,8 @@ impl RunnerInner {
         Ok(self.status_and_rest(session).await?.0)
     }
 
-    /// Returns the status, and whether the last invocation rests: nothing of it would run before an answer comes, and no process works on
-    /// it.
+    /// Returns the status, and whether the last invocation rests: no process works on it, and a resume would run
+    /// nothing until an answer comes.
     pub(crate) async fn status_and_rest(self: &Arc<Self>, session: Session) -> Result<(SessionStatus, bool), RunError> {
         let key = session.key().clone();
         let invocation = last_invocation(&session.events);
@@ -159,9 +161,11 @@ impl RunnerInner {
             },
         };
         let questions = open_questions(&session.events);
-        // No process runs a copy that was not continued, however new its events are, nor a session whose heartbeats have stopped.
+        // No process works on a resting copy, even if its events are new, or on a session whose heartbeats have
+        // stopped.
         let rests = rests || forked_from.is_some() || is_dead;
-        // Only heartbeats can show that a body has caught the failure and is still running, or that a hook is running.
+        // A body may have caught the failure and still be running, or a hook may be running. Only heartbeats can show
+        // this.
         let may_run = !rests && self.is_alive(last_update_time);
         let progress = match progress {
             RunProgress::Failed { .. } | RunProgress::Done if may_run && claimed => RunProgress::RunsElsewhere,
@@ -175,8 +179,8 @@ impl RunnerInner {
         Ok((status, rests))
     }
 
-    /// Replays an invocation without running anything. Returns its progress, and whether no body would run. The `RunState` made for it
-    /// is not registered, so it can be neither followed nor joined.
+    /// Replays an invocation without running anything. Returns its progress, and whether no body would run. The
+    /// replay's `RunState` is not registered, so nobody can follow or join it.
     async fn replayed(
         self: &Arc<Self>,
         session: Session,
@@ -200,12 +204,12 @@ impl RunnerInner {
             Err(RunError::Unfinished { .. }) => RunProgress::Unfinished,
             Err(error) => return Err(error),
         };
-        // A process may still be in a hook after an agent that the replay takes for done.
+        // A process may still be running a hook after an agent that looks done to the replay.
         Ok((progress, only_asks(&begun.ic) && !begun.ic.work_gate().has_assumed_end()))
     }
 }
 
-/// Returns the last effective invocation that has more than changes of the state.
+/// Returns the last effective invocation. Invocations with nothing but state changes are skipped.
 pub(crate) fn last_invocation(events: &[Arc<Event>]) -> Option<InvocationId> {
     let live = effective_events(events);
     let last = live
@@ -215,7 +219,7 @@ pub(crate) fn last_invocation(events: &[Arc<Event>]) -> Option<InvocationId> {
     last.map(|event| event.invocation_id().clone())
 }
 
-/// Returns the update time that a session has if nothing has claimed it since its last event, in seconds since the epoch.
+/// Returns the update time of a session that nothing has claimed since its last event, in seconds since the epoch.
 fn changed_at(last: f64, events: &[Arc<Event>]) -> f64 {
     let redacted = events.iter().filter_map(|event| redacted_at(event)).reduce(f64::max);
     redacted.map_or(last, |redacted| redacted.max(next_time(last)))
@@ -229,8 +233,8 @@ fn ends_root(root: &Outline, path: &NodePath) -> bool {
     is_of_root && last.is_some()
 }
 
-/// Returns the failure that an unfinished invocation ended with: its last event is an error event that is not followed by another attempt.
-/// Attempts of other lanes may fail at the same moment and are stored after it.
+/// Returns the failure of an unfinished invocation whose last event is an error that no other attempt follows. If
+/// attempts in other lanes fail at the same time, their events may come after that event.
 fn failed(events: &[Arc<Event>], invocation: &InvocationId) -> Option<(NodeError, NodePath)> {
     let own = effective_events_of(events, invocation);
     let attempts = own.iter().rev().take_while(|event| is_tried_again(event)).count();

@@ -1,4 +1,5 @@
-//! [`Runner::unfinished`] and [`Runner::resume_unfinished`]: find and resume invocations that processes have left unfinished.
+//! [`Runner::unfinished`] lists the invocations that processes have left unfinished, and [`Runner::resume_unfinished`]
+//! resumes them.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -15,8 +16,8 @@ use crate::{Detached, RunError, RunProgress, RunRequest, Runner, SessionStatus};
 /// The number of sessions that a page covers if no limit is set.
 const PAGE: usize = 100;
 
-/// The number of sessions that a page of [`Runner::resume_unfinished`] covers if no limit is set. Large pages save work, because each page
-/// costs a query and a note.
+/// The number of sessions that a page of [`Runner::resume_unfinished`] covers if no limit is set. Large pages save
+/// work, because each page costs a query and a write of notes.
 const RECOVERED_PAGE: usize = 2000;
 
 /// The number of sessions read at once.
@@ -31,7 +32,7 @@ const NEWEST: usize = 64;
 pub struct ListUnfinished {
     /// The position after which the page starts: `next` of the previous page.
     pub after: Option<ListCursor>,
-    /// The latest time of a session's last change, in seconds since the epoch: sessions that changed later are left out.
+    /// A time in seconds since the epoch. Sessions that have changed later are left out.
     pub idle_since: Option<f64>,
     /// The number of sessions that a page covers. By default 100, or 2,000 for [`Runner::resume_unfinished`].
     pub limit: Option<usize>,
@@ -52,7 +53,7 @@ impl ListUnfinished {
         self
     }
 
-    /// Leaves out sessions whose last change is newer than `time`: another process may work on them.
+    /// Leaves out sessions whose last change is newer than `time`, because another process may work on them.
     #[must_use]
     pub fn idle_since(mut self, time: SystemTime) -> Self {
         self.idle_since = Some(seconds(time));
@@ -85,14 +86,16 @@ pub struct ListUnfinishedResponse {
 }
 
 impl Runner {
-    /// Returns the sessions of the app whose last invocation has failed, or has not ended and is not run by this Runner:
-    /// [`RunProgress::Failed`], [`RunProgress::Unfinished`], [`RunProgress::MayBeDone`] and [`RunProgress::Changed`].
-    /// [Forks](Runner::fork) that nothing has continued are left out.
+    /// Returns the sessions of the app whose last invocation needs attention, because it has failed, or has not ended
+    /// and this Runner does not run it. Their progress is [`RunProgress::Failed`], [`RunProgress::Unfinished`],
+    /// [`RunProgress::MayBeDone`] and [`RunProgress::Changed`]. [Forks](Runner::fork) that nothing has continued are
+    /// left out.
     ///
     /// [`resume_unfinished`](Self::resume_unfinished) resumes the sessions that were cut off.
     ///
-    /// One page covers [`ListUnfinished::limit`] sessions that are not known to have ended, and may return none of them. It reads the
-    /// newest 64 events of each session, and the whole history only if they do not show that its last invocation has ended or waits.
+    /// One page reads [`ListUnfinished::limit`] sessions that are not known to have ended; perhaps it returns none of
+    /// them. The call first reads the newest 64 events of a session. If these do not show that the last invocation has
+    /// ended or waits, it reads the whole history.
     ///
     /// A session that has ended or waits is read only once, because the store keeps a note of it
     /// ([`note_settled`](pleach_session::SessionService::note_settled)). Later calls, including those of other processes, read it again
@@ -103,7 +106,7 @@ impl Runner {
     /// [`RunError::Session`] if the storage fails. A session that cannot be read is left out, with one warning in the log.
     ///
     /// # Cancel safety
-    /// The call only reads, and notes which sessions have ended: it does not change sessions.
+    /// The call changes no session. It only notes which sessions have ended.
     ///
     /// ADK: none.
     pub async fn unfinished(&self, request: ListUnfinished) -> Result<ListUnfinishedResponse, RunError> {
@@ -116,7 +119,7 @@ impl Runner {
         let mut wanted = Vec::new();
         for session in page.sessions {
             if request.idle_since.is_some_and(|time| session.last_update_time() > time) {
-                // The sessions come in the order of their last events, so all further ones are newer.
+                // The sessions are sorted by their last events, so all further ones are newer.
                 response.next = None;
                 break;
             }
@@ -138,11 +141,11 @@ impl Runner {
         Ok(response)
     }
 
-    /// Resumes the [`RunProgress::Unfinished`] sessions of all pages, all at once, and returns their runs, which work in the background:
-    /// await the handles, or drop them.
+    /// Resumes all [`RunProgress::Unfinished`] sessions at once, and returns their runs. The runs work in the
+    /// background; you may await their handles or drop them.
     ///
-    /// Call it when a process starts, and each minute: if a process was just killed, its sessions have not been idle for long enough when
-    /// the next process starts.
+    /// Call it when a process starts, and then every minute: when a killed process is restarted, its sessions have not
+    /// been idle for long enough yet.
     /// ```
     /// # use std::time::{Duration, SystemTime};
     /// # use pleach_runner::{ListUnfinished, Runner, RunError};
@@ -153,20 +156,22 @@ impl Runner {
     /// # Ok(())
     /// # }
     /// ```
-    /// Several processes may call it at once: before a run executes anything, it claims its session at the revision that was listed, and
-    /// all runs but one fail with [`SessionError::Stale`](pleach_session::SessionError::Stale).
+    /// Several processes may call it at the same time. Before a run executes anything, it claims its session at the
+    /// listed revision. So if several processes resume a session, all runs except one fail with
+    /// [`SessionError::Stale`](pleach_session::SessionError::Stale).
     ///
-    /// With [heartbeats](crate::RunnerBuilder::heartbeat), sessions that another process works on are left out, and `idle_since` is not
-    /// needed. Without heartbeats nothing shows whether an idle session is still in use. If it is, the resume takes it away from the other
-    /// process, and the step in progress runs twice. So choose a time that is longer than any step, and longer than the pause between
-    /// two attempts of a retry policy.
+    /// With [heartbeats](crate::RunnerBuilder::heartbeat), sessions that another process works on are left out, and
+    /// `idle_since` is not needed. Without heartbeats nothing shows whether another process still works on an idle
+    /// session. If one does, its run fails at its next event, and the step in progress runs twice. So choose an idle
+    /// time that is longer than any step, and longer than any pause between two attempts.
     ///
-    /// Sessions that have failed, may be done or have changed are left out: unless its cause was fixed, a failure would be repeated each
-    /// time. Use [`unfinished`](Self::unfinished) to decide for yourself, or to resume only some sessions at once.
+    /// Sessions that have failed, may be done or have changed are not resumed: a failure whose cause is not fixed would
+    /// be repeated each time. To decide for yourself, or to resume only some sessions at once, use
+    /// [`unfinished`](Self::unfinished).
     ///
     /// # Errors
-    /// The errors of [`unfinished`](Self::unfinished). Runs that the call has already resumed continue. The error of a run is in its handle
-    /// and in the log.
+    /// The errors of [`unfinished`](Self::unfinished). Runs that were already resumed continue. The error of a run is
+    /// returned by its handle and logged.
     ///
     /// # Cancel safety
     /// The runs that were resumed continue.
@@ -175,7 +180,7 @@ impl Runner {
     pub async fn resume_unfinished(&self, request: ListUnfinished) -> Result<Vec<Detached>, RunError> {
         let limit = request.limit.or(Some(RECOVERED_PAGE));
         let (mut runs, mut next) = (Vec::new(), Some(ListUnfinished { limit, ..request }));
-        // A session that a run has changed appears again at the end of the list: skip it.
+        // If a run has changed its session, the session appears again at the end of the list. Skip it there.
         let mut resumed = HashSet::default();
         while let Some(request) = next.take() {
             let page = self.unfinished(request.clone()).await?;
@@ -198,14 +203,15 @@ impl Runner {
 enum ListedStatus {
     /// The session has not ended.
     Open(Box<SessionStatus>),
-    /// The session needs nothing until its revision changes.
+    /// The session has ended or waits, and needs no attention until its revision changes.
     Ended(SessionHead),
     /// The session has changed since it was listed, or cannot be read.
     Unknown,
 }
 
 impl RunnerInner {
-    /// Notes that sessions need nothing until their revisions change. If the note cannot be stored, later calls read the sessions again.
+    /// Notes that these sessions need no attention until their revisions change. If the note cannot be stored, later
+    /// calls read the sessions again.
     async fn note_ended(&self, heads: &[SessionHead]) {
         if heads.is_empty() {
             return;
@@ -235,7 +241,8 @@ impl RunnerInner {
 
     /// Determines the status of a listed session.
     ///
-    /// The newest events of most sessions show that the session needs nothing. Otherwise the whole history is read.
+    /// For most sessions the newest events show that the session needs no attention. If they do not, the whole history
+    /// is read.
     async fn inspect(self: &Arc<Self>, listed: &SessionHead) -> Result<ListedStatus, RunError> {
         let newest = self.load_some(listed.key(), GetSessionConfig::recent(NEWEST)).await?;
         if newest.events.len() < NEWEST {
@@ -243,7 +250,7 @@ impl RunnerInner {
         }
         if shows_last_invocation(&newest.events) {
             let same = newest.head.revision() == listed.revision();
-            // An error or another result may be due to missing older events, so the whole history is read.
+            // If the result is different or an error, older events may be missing, so the whole history is read.
             if let Ok((status, _)) = self.status_and_rest(newest).await
                 && same
                 && matches!(status.progress, RunProgress::Done | RunProgress::Waiting | RunProgress::Aborted)
@@ -257,7 +264,8 @@ impl RunnerInner {
     }
 
     async fn inspect_whole(self: &Arc<Self>, listed: &SessionHead, session: Session) -> Result<ListedStatus, RunError> {
-        // If the listings of a session service have no revisions, a change would not show, so such a session is not noted.
+        // Some session services list no revisions, so a later change would not be noticed. Their sessions are not
+        // noted.
         let same = session.head.revision() == listed.revision();
         let (status, _) = self.status_and_rest(session).await?;
         let works = matches!(status.progress, RunProgress::RunsHere | RunProgress::RunsElsewhere);
@@ -268,8 +276,8 @@ impl RunnerInner {
     }
 }
 
-/// Returns `true` if the newest events of a session include its whole last invocation, beginning with a message of the user, and no
-/// rewind among them undoes earlier events.
+/// Returns `true` if the newest events of a session include its whole last invocation, which begins with a message of
+/// the user, and none of them is a rewind of earlier events.
 fn shows_last_invocation(newest: &[Arc<Event>]) -> bool {
     let Some(invocation) = last_invocation(newest) else { return false };
     let begins = |event: &Event| {

@@ -1,4 +1,4 @@
-//! Stores the signals that arrive while a run works, between the run's own events.
+//! Stores the signals that arrive during a run, between the run's own events.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::run::event_writer::EventWriter;
 use crate::signals::incoming::{Incoming, Offered};
 use crate::signals::outgoing::OutgoingSignal;
 
-/// Stores the next waiting signal and returns its event; call it again for the next one. Signals whose names a body waits for are not
-/// stored here, and repeated ones are skipped.
+/// Stores the next queued signal and returns its event; call it again for the next signal. It skips repeated signals,
+/// and signals that a body already waits for.
 ///
 /// # Errors
 /// The session is stale: the run has lost it.
@@ -31,7 +31,7 @@ pub(crate) async fn keep_next(
                     return Ok(stored);
                 }
             }
-            // Dropping the sender makes the caller look at the session again.
+            // Dropping the sender makes the caller read the session again.
             Err(RunError::Session(error)) if error.is_stale() => return Err(RunError::Session(error)),
             Err(error) => drop(sender.send(Err(error))),
         }
@@ -55,7 +55,7 @@ async fn keep(
     store.set_id_and_time(ic.services(), &mut event);
     let event = Arc::new(event);
     let stored = match store.append(ic, Arc::clone(&event)).await {
-        // It may be stored: the same event at the same place is stored once.
+        // The event may be stored. Appending it again is safe: the same event at the same place is stored once.
         Err(RunError::Session(SessionError::Unavailable { .. } | SessionError::Storage { .. })) => {
             store.append(ic, event).await
         }
@@ -71,11 +71,11 @@ async fn keep(
     }
 }
 
-/// Returns the names of the signals that open questions of the session wait for. The questions that this run asks are known to its
-/// invocation.
+/// Returns the names of the signals that open questions of the session wait for. Questions that this run asks are not
+/// needed here, because the invocation has them.
 async fn asked_before(ic: &InvocationHandle) -> Result<HashSet<String>, RunError> {
     let mut events = ic.events();
-    // The run may have loaded the newest events only.
+    // The run may have loaded only the newest events.
     if ic.run_config().get_session_config != GetSessionConfig::all() {
         let stored = ic.services().sessions.get_session(ic.session_key(), GetSessionConfig::all()).await?;
         events = stored.map(|session| session.events).unwrap_or(events);

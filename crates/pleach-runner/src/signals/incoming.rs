@@ -1,4 +1,4 @@
-//! [`Incoming`]: the signals that arrive while a run works, for the run to store.
+//! [`Incoming`]: the queue of signals that arrive during a run.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,24 +11,24 @@ use tokio::sync::oneshot::{Receiver, Sender, channel};
 use crate::RunError;
 use crate::signals::outgoing::OutgoingSignal;
 
-/// The fate of a signal that was offered to a run.
+/// The result of offering a signal to a run.
 #[derive(Debug)]
 pub(crate) enum Offered {
-    /// The run has stored the signal, and its next wait for the name takes it.
+    /// The run has stored the signal. Its next wait for the name receives the signal.
     Kept,
     /// The signal was stored before.
     Repeated,
-    /// A body already waits for the signal: it must be sent as an answer once the run pauses.
+    /// A body already waits for the signal, so the signal must be sent as an answer once the run has paused.
     Awaited,
 }
 
 /// The signals that wait for a run to store them.
 ///
-/// Another writer would make the run lose its session, so the run appends them itself.
+/// If the sender appended them, the run would fail as stale, so the run appends them itself.
 #[derive(Default)]
 pub(crate) struct Incoming {
     has_any: AtomicBool,
-    /// The names of the signals that questions of the session wait for, if they were asked before the run.
+    /// The names of the signals that earlier questions of the session wait for. Questions of this run are not included.
     pub(crate) asked_before: OnceCell<HashSet<String>>,
     queue: Mutex<Queue>,
 }
@@ -44,7 +44,7 @@ impl Incoming {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a signal. The receiver fails if the run ends before it has looked at the signal.
+    /// Adds a signal. The receiver fails if the run ends before it has handled the signal.
     pub(crate) fn offer(&self, signal: OutgoingSignal) -> Receiver<Result<Offered, RunError>> {
         let (sender, receiver) = channel();
         let mut queue = self.queue();

@@ -1,7 +1,7 @@
-//! Signals: messages of programs to a run.
+//! Signals: messages that programs send to a run.
 //!
-//! `send.rs` is the sender's side: it answers a waiting question, hands the signal to the active run, or keeps it. `during_run.rs`
-//! is the run's side. `turns.rs` puts them in order, and the runs of the server.
+//! `send.rs` is the sender's side: it answers a waiting question, passes the signal to the active run, or stores it for
+//! later. `during_run.rs` is the run's side. `turns.rs` puts signals in order; the server uses it for its runs as well.
 
 pub(crate) mod during_run;
 pub(crate) mod incoming;

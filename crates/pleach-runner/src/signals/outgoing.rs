@@ -10,7 +10,8 @@ use crate::RunError;
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct SignalOptions {
-    /// A key that identifies the signal among the signals of its name in the session: it is stored once, however often it is sent.
+    /// A key that is unique among the session's signals of this name. A signal with a key is stored once, however often
+    /// it is sent.
     pub idempotency_key: Option<String>,
     /// The settings of the run that continues with the signal.
     pub config: RunConfig,
@@ -23,8 +24,8 @@ impl SignalOptions {
         Self::default()
     }
 
-    /// Sets a key that identifies the signal among the signals of its name in the session: it is stored once, however often it is sent.
-    /// Services that send webhooks provide such an id with each of them.
+    /// Sets a key that is unique among the session's signals of this name. The signal is then stored once, however
+    /// often it is sent. Services that send webhooks include such an id in each of them.
     #[must_use]
     pub fn idempotency_key(mut self, key: impl Into<String>) -> Self {
         self.idempotency_key = Some(key.into());

@@ -18,10 +18,10 @@ use crate::{Detached, RunError, RunProgress, RunRequest, Runner, SessionRef};
 
 /// The maximum number of tries of a signal or an abort while other processes append to the session.
 const TRIES: u32 = 20;
-/// The pause after the first try; each further pause is longer by as much.
+/// The pause after the first try. Each further pause is longer by this time.
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// The outcome of sending a signal. The signal is stored in each case.
+/// The outcome of sending a signal. In all cases the signal is stored.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SignalOutcome {
@@ -29,49 +29,53 @@ pub enum SignalOutcome {
     Delivered(Detached),
     /// No run waits for the signal yet. It is kept for the last invocation of the session, which has not ended.
     Kept,
-    /// The signal was stored before, with the same name and idempotency key, even if a rewind has undone it. If the process that
-    /// stored it is gone, its run waits for [`Runner::resume`].
+    /// A signal with the same name and idempotency key was stored before, even if a rewind has undone it. If the
+    /// process that stored it has died, [`Runner::resume`] continues its run.
     Repeated,
 }
 
 impl Runner {
-    /// Sends a signal to a session: to the run that waits for the name, with
+    /// Sends a signal to the run of a session that waits for its name, with
     /// [`Context::wait_for_signal`](pleach_context::Context::wait_for_signal) or in a
-    /// [`select`](pleach_context::Context::select). If several runs wait, the one with the oldest question gets it. The run continues
-    /// in the background.
+    /// [`select`](pleach_context::Context::select). If several runs wait, the run with the oldest question receives the
+    /// signal. That run continues in the background.
     ///
-    /// If no run waits for the name yet, the signal is kept for the last invocation of the session. If a run of this Runner or its
-    /// clones works on that invocation, the run stores the signal between its own events. The next wait for the name takes it.
-    /// Signals of one name that these Runners send are stored one after the other, in the order of the calls.
+    /// If no run waits for the name yet, the signal is kept for the last invocation of the session. If a run of this
+    /// Runner or its clones works on that invocation, the run stores the signal between its own events. The next wait
+    /// for the name receives the signal. Signals of one name that this Runner and its clones send are stored in the
+    /// order of the calls.
     ///
-    /// The call returns once the signal is stored. If a run waits for the name in one lane and works in another one, the call waits until
-    /// the run pauses or ends. It also waits for a run that its reader does not poll. Until the call returns, the signal is only in
-    /// memory: if such a wait may be long, limit the call with a time-out and have the sender repeat it with an
-    /// [idempotency key](SignalOptions::idempotency_key).
+    /// The call returns once the signal is stored. If a run waits for the name in one lane but another lane is still at
+    /// work, the call waits until the run pauses or ends. It waits even if the run's reader does not poll it. Until the
+    /// call returns, the signal is only in memory. If such a wait may be long, limit the call with a timeout and let
+    /// the sender repeat it with an [idempotency key](SignalOptions::idempotency_key).
     ///
-    /// A node must not signal its own session under a name that its run waits for, and a plugin hook must not signal the session of its run at
-    /// all: the call would wait for its own run.
+    /// A node must not send its own session a signal that its run waits for, because the call would wait for its own
+    /// run. For the same reason, a plugin hook must not send any signal to the session of its run.
     ///
     /// # Errors
     /// - [`RunError::Message`] for a payload that cannot be written as JSON, or that does not fit the type of the waiting run.
     /// - [`RunError::NoReceiver`] if no run waits for the name, and the last invocation has ended.
-    /// - [`RunError::Unfinished`] if no run waits for the name, and the last invocation, or a lane parallel to its questions, has neither
-    ///   ended nor paused. Either another process works on it and would lose the session, or it was cut off, possibly between two attempts.
-    ///   Send the signal again later, or to that process, or resume the invocation first.
+    /// - [`RunError::Unfinished`] if no run waits for the name, and the last invocation has neither ended nor paused,
+    ///   or a lane parallel to its questions has not. Either another process works on it, and storing the signal would
+    ///   make its run fail. Or the invocation was cut off, possibly between two attempts. Send the signal again later,
+    ///   or to that process, or resume the invocation first.
     ///
-    ///   If the invocation failed for good, the signal is kept for its resume. If its last failure is that of a child or a step, the body that
-    ///   ran it may have caught the failure and still be running; then the signal is kept only after the invocation has been silent for three
-    ///   [heartbeats](crate::RunnerBuilder::heartbeat). In an app that is not [resumable](crate::App::resumable), a node that completed
-    ///   without a result leaves no trace, and is treated as one that may still run elsewhere.
+    ///   If the root node has failed, the signal is kept for a resume. If only a child or a step has failed, the body
+    ///   that ran it may have caught the failure and still be running. In that case the signal is kept only if the
+    ///   session has not changed for three [heartbeats](crate::RunnerBuilder::heartbeat). In an app that is not
+    ///   [resumable](crate::App::resumable), the log does not show whether a node without a result has completed, so it
+    ///   is treated as one that may still be running.
     /// - [`RunError::Busy`] if runs of this Runner keep beginning in the session.
     /// - [`RunError::Session`] with a stale error if other processes keep appending to the session; the errors of [`Runner::questions`].
     /// - [`RunError::Node`] with a `WorkflowChangedError` if the last invocation is [`RunProgress::Changed`].
     ///
     /// On an error nothing is stored, with one exception: if the storage does not respond, the signal may be stored.
-    /// [`SignalOptions::idempotency_key`] makes sending it again safe.
+    /// With an [idempotency key](SignalOptions::idempotency_key) it is safe to send the signal again.
     ///
     /// # Cancel safety
-    /// If the future is dropped, the signal is stored whole or not at all; [`SignalOptions::idempotency_key`] makes sending it again safe.
+    /// If the future is dropped, the signal is stored whole or not at all. With an [idempotency
+    /// key](SignalOptions::idempotency_key) it is safe to send the signal again.
     ///
     /// ADK: none.
     pub async fn signal(
@@ -124,8 +128,8 @@ impl Runner {
                 Ok(Some(outcome)) => return Ok(outcome),
                 // Another process has stored an answer at the same time.
                 Ok(None) => {}
-                Err(error) if is_passing(&error) && wait_before_retry(&mut tries).await => {}
-                // It may be stored: reading the session again shows that.
+                Err(error) if is_transient(&error) && wait_before_retry(&mut tries).await => {}
+                // The signal may be stored. Reading the session again shows whether it is.
                 Err(error) if is_unclear(&error) && !looked_again => looked_again = true,
                 Err(error) => return Err(error),
             }
@@ -136,7 +140,8 @@ impl Runner {
     async fn try_signal(&self, key: &SessionKey, signal: &OutgoingSignal) -> Result<Option<SignalOutcome>, RunError> {
         let session = self.parts.load_all(key).await?;
         if let Some(event) = session.events.iter().find(|event| *event.id() == signal.id) {
-            // Stored by this call, whose run ended right after the append, or by an earlier call with the same key.
+            // The signal was stored by this call, if its run ended right after the append, or by an earlier call with
+            // the same key.
             let is_kept = !signal.is_keyed && event.kept_signal().is_some();
             return Ok(Some(if is_kept { SignalOutcome::Kept } else { SignalOutcome::Repeated }));
         }
@@ -168,8 +173,8 @@ impl Runner {
         }
     }
 
-    /// Continues the run if its answer is stored although the storage did not respond. Returns `None` if the answer is not stored, or if
-    /// another process has stored something after it.
+    /// Continues the run if its answer turns out to be stored, after the storage has not responded. Returns `None` if
+    /// the answer is not stored, or if another process has stored an event after it.
     async fn continue_delivered(&self, key: &SessionKey, signal: &OutgoingSignal) -> Option<SignalOutcome> {
         let session = self.parts.load_all(key).await.ok()?;
         let stored = session.events.last().filter(|last| *last.id() == signal.id)?;
@@ -202,15 +207,15 @@ impl Runner {
     }
 }
 
-/// Waits a moment before another try on a session that others append to at the same time; returns `false` after the last try.
+/// Waits a moment before another try, while other processes append to the session; returns `false` after the last try.
 pub(crate) async fn wait_before_retry(tries: &mut u32) -> bool {
     let pause = PAUSE * *tries;
     *tries += 1;
     if *tries > TRIES {
         return false;
     }
-    // The other writers are other processes, so the pause does not use the Runner's clock, which a test may hold, nor tokio's timer,
-    // which may be disabled.
+    // The other writers are other processes, so the pause must be in real time. A test may stop the Runner's clock, and
+    // tokio's timer may be disabled.
     on_pool(move || std::thread::sleep(pause)).await;
     true
 }
@@ -239,7 +244,7 @@ fn signal_of(
 }
 
 /// Returns `true` if another try may succeed, because the session's events or runs have changed in the meantime.
-fn is_passing(error: &RunError) -> bool {
+fn is_transient(error: &RunError) -> bool {
     match error {
         RunError::Busy { .. } | RunError::AlreadyAnswered { .. } => true,
         RunError::Session(error) => error.is_stale() || matches!(error, SessionError::EventAlreadyExists { .. }),

@@ -12,12 +12,12 @@ use tokio::sync::OwnedMutexGuard;
 #[derive(Debug)]
 pub struct Turns<K: Eq + Hash>(Arc<Mutex<HashMap<K, Line>>>);
 
-/// The queue for a key.
+/// The requests for a key that wait or have their turn.
 #[derive(Debug, Default)]
 struct Line {
     /// A fair lock: it is acquired in the order of the requests.
-    door: Arc<tokio::sync::Mutex<()>>,
-    /// The number of requests that wait or have their turn.
+    lock: Arc<tokio::sync::Mutex<()>>,
+    /// The number of these requests.
     requests: usize,
     /// The invocation that runs in this turn, once it is known.
     running: Option<InvocationId>,
@@ -26,9 +26,9 @@ struct Line {
 /// A turn. Dropping it begins the next one.
 #[derive(Debug)]
 pub struct Turn<K: Eq + Hash> {
-    /// Dropped before the door opens, so that the invocation of this turn is forgotten when the next one begins.
+    /// Dropped before the lock, so that the invocation of this turn is forgotten before the next turn begins.
     place: Place<K>,
-    _open: OwnedMutexGuard<()>,
+    _guard: OwnedMutexGuard<()>,
 }
 
 /// A place in a line. Dropping it leaves the line.
@@ -36,7 +36,7 @@ pub struct Turn<K: Eq + Hash> {
 struct Place<K: Eq + Hash> {
     turns: Turns<K>,
     key: K,
-    door: Arc<tokio::sync::Mutex<()>>,
+    lock: Arc<tokio::sync::Mutex<()>>,
     has_turn: bool,
 }
 
@@ -62,8 +62,8 @@ impl<K: Eq + Hash + Clone> Turns<K> {
         place.wait().await
     }
 
-    /// Waits for a turn to run an invocation. Returns `None` if this invocation is running in the current turn: the request joins that
-    /// run, so it needs no turn and must not wait for one.
+    /// Waits for a turn to run an invocation. Returns `None` if this invocation is running in the current turn: the
+    /// request joins that run and needs no turn.
     ///
     /// # Cancel safety
     /// Dropping the future leaves the line.
@@ -83,15 +83,15 @@ impl<K: Eq + Hash + Clone> Turns<K> {
     fn enter(&self, lines: &mut HashMap<K, Line>, key: K) -> Place<K> {
         let line = lines.entry(key.clone()).or_default();
         line.requests += 1;
-        Place { turns: self.clone(), key, door: Arc::clone(&line.door), has_turn: false }
+        Place { turns: self.clone(), key, lock: Arc::clone(&line.lock), has_turn: false }
     }
 }
 
 impl<K: Eq + Hash> Place<K> {
     async fn wait(mut self) -> Turn<K> {
-        let open = Arc::clone(&self.door).lock_owned().await;
+        let open = Arc::clone(&self.lock).lock_owned().await;
         self.has_turn = true;
-        Turn { place: self, _open: open }
+        Turn { place: self, _guard: open }
     }
 }
 

@@ -55,10 +55,10 @@ enum Role {
 
 /// Refuses a text that exceeds a limit.
 ///
-/// A malformed text is not refused if it stays within the limits: the parser reports the fault.
+/// A malformed text within the limits is not refused here: the parser reports the fault.
 ///
 /// # Errors
-/// 422 with the limit and the place for too many events, parts or values, 400 for too many levels.
+/// 422 for too many events, parts or values, with the limit and the place; 400 for too many levels.
 pub(super) fn check(text: &str, lists: Lists, limits: &ServerLimits) -> Result<(), ApiError> {
     let path = vec![Step::name("body")];
     let mut census = Census { limits, values: 0, events: 0, parts: 0, levels: 0, path, passed: None };
@@ -67,13 +67,13 @@ pub(super) fn check(text: &str, lists: Lists, limits: &ServerLimits) -> Result<(
     let read = Seed { census: &mut census, role }.deserialize(&mut text);
     match census.passed {
         Some((counted, place)) => Err(counted.refusal(place, limits)),
-        // The parser may reach its own limit first, if the server's limit is as high.
+        // If the server's limit is as high as the parser's own limit, the parser may reach its limit first.
         None if read.as_ref().is_err_and(is_too_deep) => Err(Counted::Levels.refusal(Vec::new(), limits)),
         None => Ok(()),
     }
 }
 
-/// serde_json has no error kind for this limit; a test pins the text.
+/// serde_json has no error kind for this limit. A test checks that its error text has not changed.
 fn is_too_deep(error: &serde_json::Error) -> bool {
     error.to_string().starts_with("recursion limit exceeded")
 }
@@ -98,7 +98,7 @@ impl Counted {
 }
 
 impl Census<'_> {
-    /// Counts one of something.
+    /// Increments a count.
     fn count<E: serde::de::Error>(&mut self, counted: Counted) -> Result<(), E> {
         let (count, limit) = match counted {
             Counted::Values => (&mut self.values, self.limits.values),
@@ -231,7 +231,7 @@ impl<'de> DeserializeSeed<'de> for Item<'_, '_> {
     }
 }
 
-/// The name of a member of a value. It is read as the role of the member and, if items are counted there, its step.
+/// Reads the name of a member. Returns the member's role and, if its items are counted, its step in the path.
 struct Member(Role);
 
 impl<'de> DeserializeSeed<'de> for Member {
@@ -296,7 +296,7 @@ mod tests {
             r#"["body","newMessage","parts"] The request has too many parts: at most 4 are accepted (limit `parts`)"#;
         check_refusal(json!({"newMessage": {"parts": [1, 2, 3, 4, 5]}}), message);
         check_refusal(json!({"new_message": {"parts": [[], [], [], [], []]}}), r#"["body","new_message","parts"]"#);
-        // The parts of all events together.
+        // The limit is for the parts of all events together.
         let events = json!({"events": [{"content": {"parts": [1, 2, 3]}}, {"message": {"parts": [4, 5]}}]});
         check_refusal(events, r#"["body","events",1,"message","parts"] The request has too many parts"#);
         check_refusal(json!({"a": vec![0; 57]}), "");
@@ -317,7 +317,7 @@ mod tests {
         check_refusal(json!({"parts": [1, 2, 3, 4, 5]}), "");
     }
 
-    /// The rest of a text is not read: after the limit, the text is not JSON.
+    /// The rest of a text is not read. To show this, the text after the limit is not JSON.
     #[test]
     fn no_more_is_read_than_the_limit_takes() {
         let many =
@@ -327,7 +327,7 @@ mod tests {
             (many(r#"{"newMessage":{"parts":["#, "{}", 5), "too many parts"),
             (many(r#"{"x":["#, "0", 59), "too many values"),
             ("[".repeat(7), "nested too deep"),
-            // One item fewer, including the one that begins the fault: the parser finds it.
+            // With one item fewer, the limit is not reached, and the parser finds the fault.
             (many(r#"{"events":["#, "{}", 2), ""),
         ] {
             let found = refusal(&text, Lists::Messages);

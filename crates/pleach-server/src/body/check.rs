@@ -1,4 +1,4 @@
-//! The check of a value against a shape. It finds all problems, and normalises the value to camelCase names and plain
+//! Checks a value against a shape. The check finds all problems, and normalises the value to camelCase names and plain
 //! kinds.
 
 use pleach_core::Bytes;
@@ -73,7 +73,7 @@ impl Checker {
         for field in shape.fields {
             let snake = snake_name(field.name);
             let found = object.remove(field.name).map(|value| (field.name.to_owned(), value));
-            // In a closed shape, the second spelling of a member is one member too many.
+            // In a closed shape, a second spelling of the same member is an extra member.
             let is_extra = found.is_some() && shape.is_closed;
             let other = if snake == field.name || is_extra { None } else { object.remove(&snake) };
             let Some((name, value)) = found.or(other.map(|value| (snake, value))) else {
@@ -98,7 +98,7 @@ impl Checker {
         checked
     }
 
-    /// Notes that a member is absent. The input of the problem is the object as read so far.
+    /// Notes that a member is absent. The problem's input is the object, as far as it is normalised by then.
     fn absent(&mut self, field: &Field, rest: &Map<String, Value>, checked: &Map<String, Value>) {
         let known = rest.iter().chain(checked).map(|(name, value)| (name.clone(), value.clone()));
         let whole = Value::Object(known.collect());
@@ -147,7 +147,7 @@ impl Checker {
     }
 }
 
-/// Returns true if a base64 text uses either the plain or the URL alphabet, not both, and has no bits after its last
+/// Returns true if a base64 string uses only one of the two alphabets, plain or URL, and has no bits after its last
 /// byte.
 fn is_strict(text: &str) -> bool {
     let digits = text.trim_end_matches('=');

@@ -1,4 +1,4 @@
-//! [`CheckOnlyBody`]: bodies of the development server that are checked like all others, but not stored.
+//! [`CheckOnlyBody`]: the bodies of the development server that are checked like all others, but not stored.
 // H115, H116
 
 use serde_json::Value;

@@ -1,11 +1,11 @@
-//! [`spell_out`]: the short words for an event's members, as the constructor in google-adk takes them.
+//! [`spell_out`]: replaces the short names of an event's members, which the constructor in google-adk accepts.
 // H33
 
 use serde_json::{Map, Value, json};
 
 use super::problem::{Problem, Step};
 
-/// Moves `message`, `state`, `route` and `node_path` of a session's events to where they belong, and sets the time of
+/// Moves `message`, `state`, `route` and `node_path` of a session's events to the full names, and sets the time of
 /// events that have none.
 ///
 /// # Errors

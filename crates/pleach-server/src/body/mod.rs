@@ -1,4 +1,4 @@
-//! Bodies of requests: read within limits, checked against their shapes, and read into types.
+//! Bodies of requests: reads them within limits, checks them against their shapes, and reads them into types.
 // H5, H6
 
 mod census;

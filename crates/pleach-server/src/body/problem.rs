@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-/// The largest input that a reply repeats, in values. A large one would be sent back with each of its problems.
+/// The largest input that a reply repeats, in values. The input is sent back with each of its problems, so a large one
+/// is left out.
 const REPEATED: usize = 32;
-/// The longest text within a repeated input, in bytes.
+/// The longest string within a repeated input, in bytes.
 const REPEATED_BYTES: usize = 256;
 
 /// One fault in a request: its kind, its place, and what is expected there.

@@ -18,7 +18,7 @@ pub(crate) enum Payload {
     /// The request has no body.
     Absent,
     Json(Value),
-    /// A text that is not marked as JSON.
+    /// A body that is not marked as JSON.
     Other(String),
 }
 
@@ -26,7 +26,7 @@ impl Payload {
     /// Reads a body.
     ///
     /// # Errors
-    /// 413 for a body that is too large and 408 for one that is too late; 422 for malformed JSON and for too many
+    /// 413 for a body that is too large; 408 for a body that is too late; 422 for malformed JSON and for too many
     /// values, events or parts; 400 for a body that is not UTF-8 or is nested too deep.
     ///
     /// # Cancel safety
@@ -53,7 +53,7 @@ impl Payload {
 }
 
 impl Payload {
-    /// Returns the session that a request for a run names; `None` if a name is missing or is not a text.
+    /// Returns the session that a request for a run names; `None` if a name is missing or is not a string.
     pub(crate) fn session(&self, default_app: Option<&str>) -> Option<SessionKey> {
         let Self::Json(body) = self else { return None };
         let text = |camel: &str, snake: &str| body.get(camel).or_else(|| body.get(snake))?.as_str();

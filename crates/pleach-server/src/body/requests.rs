@@ -1,4 +1,4 @@
-//! The bodies as types.
+//! The types of request bodies.
 
 use pleach_core::{Content, Event, Map, Part};
 use serde::Deserialize;
@@ -27,7 +27,7 @@ pub(crate) struct RunBody {
     pub(crate) service_tier: Option<String>,
 }
 
-/// A request for a session. ADK: `CreateSessionRequest`
+/// A request to create a session. ADK: `CreateSessionRequest`
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct CreateBody {
@@ -74,7 +74,7 @@ impl TelemetryBody {
     }
 }
 
-/// A request of the inspector that moves a session on. It has exactly one of these members.
+/// A request of the inspector that starts or continues a run. It has exactly one of these members.
 #[cfg(feature = "inspect")]
 #[derive(Debug, Deserialize)]
 pub(crate) struct MoveBody {

@@ -1,4 +1,4 @@
-//! The shapes of bodies, messages and events as JSON Schemas, for the description of the API.
+//! Turns the shapes of bodies, messages and events into JSON Schemas, for the description of the API.
 
 use std::ptr;
 
@@ -52,7 +52,7 @@ fn of_shape(shape: &Shape) -> Value {
         .iter()
         .map(|field| {
             let schema = of_kind(field.kind);
-            // JSON of any form already includes null.
+            // A value of any kind may already be null.
             let takes_null = field.need == Need::Optional && !matches!(field.kind, Kind::Any);
             let schema = if takes_null { json!({ "anyOf": [schema, { "type": "null" }] }) } else { schema };
             (field.name.to_owned(), schema)

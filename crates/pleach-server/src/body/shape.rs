@@ -1,4 +1,4 @@
-//! Shapes: which members an object of a request has, and the kind of each.
+//! Shapes: the members of an object in a request, and the kind of each member.
 
 /// The kind of a value.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ pub(super) enum Kind {
 #[derive(Debug)]
 pub(super) struct Shape {
     pub(super) fields: &'static [Field],
-    /// Whether members without a field are faults. Otherwise they are dropped.
+    /// Whether unknown members are faults. Otherwise they are dropped.
     pub(super) is_closed: bool,
 }
 

@@ -179,7 +179,7 @@ pub(super) static ACTIONS: Shape = Shape::closed(&[
     any("setModelResponse"),
 ]);
 
-/// A member with any JSON.
+/// An optional member of any kind.
 const fn any(name: &'static str) -> Field {
     optional(name, Any)
 }

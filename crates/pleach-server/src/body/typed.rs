@@ -43,7 +43,7 @@ pub(super) fn optional<T: Typed>(payload: Payload) -> Result<Option<T>, ApiError
 /// 422 with all problems.
 pub(super) fn of_kind<T: DeserializeOwned>(kind: Kind, value: Value) -> Result<T, ApiError> {
     let checked = check(kind, value).map_err(ApiError::Invalid)?;
-    // Fails on values that the shape leaves open, such as the inside of a compaction.
+    // This fails on values that the shape does not describe, such as the members of a compaction.
     serde_json::from_value(checked).map_err(|error| {
         let loc = vec![Step::name("body")];
         ApiError::Invalid(vec![Problem::new("value_error", loc, error.to_string())])

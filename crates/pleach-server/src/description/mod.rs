@@ -1,7 +1,7 @@
-//! The description of the API: an OpenAPI document, and a page that shows it.
+//! Describes the API as an OpenAPI document, and as a page that shows it.
 //!
-//! The document is made from the table of operations and from the shapes that bodies are checked against. It describes
-//! the API, but neither the inspector nor the development server: their routes serve this server's own pages.
+//! The document is made from the table of operations and from the shapes that bodies are checked against. It does not
+//! describe the routes of the inspector and the development server, because only their own pages use them.
 
 mod operations;
 
@@ -29,7 +29,7 @@ pub(crate) async fn docs(State(api): State<Arc<Api>>) -> Response {
     text_response(StatusCode::OK, page(&api.prefix), "text/html; charset=utf-8")
 }
 
-/// Returns the OpenAPI document of a server whose clients see it under `prefix`.
+/// Returns the OpenAPI document of a server that clients reach under `prefix`.
 fn document(prefix: &str) -> Value {
     let mut paths = Map::new();
     for operation in OPERATIONS {
@@ -65,7 +65,7 @@ fn document(prefix: &str) -> Value {
 fn describe(operation: &Operation) -> Value {
     let (media, schema) = operation.answer.media();
     let json_of = |name: &str| json!({ "application/json": { "schema": reference(name) } });
-    // A failure inside the server has a plain text.
+    // The reply to a failure inside the server is plain text.
     let failed = json!({ "text/plain": { "schema": { "type": "string" } }, "application/json": { "schema": reference("HTTPError") } });
     let mut described = json!({
         "operationId": operation.id,

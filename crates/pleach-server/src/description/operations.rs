@@ -7,7 +7,7 @@ use crate::body::reference;
 /// One operation.
 pub(super) struct Operation {
     pub(super) method: &'static str,
-    /// The path, with its parameters in braces, as the document writes it.
+    /// The path, with its parameters in braces as in the document.
     pub(super) path: &'static str,
     pub(super) id: &'static str,
     pub(super) summary: &'static str,
@@ -16,7 +16,7 @@ pub(super) struct Operation {
     pub(super) answer: Answer,
 }
 
-/// A parameter of the query.
+/// A parameter of the query string.
 pub(super) struct Query {
     pub(super) name: &'static str,
     /// The JSON Schema type of the parameter.

@@ -1,5 +1,5 @@
-//! Replies for tabs of the UI whose data this server does not have: tests, evaluations, the builder and deployments.
-//! Those tabs stay empty.
+//! Replies for the UI's tabs that stay empty, because this server does not have their data: tests, evaluations, the
+//! builder and deployments.
 // H95, H115–H117
 
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub(super) fn add(routes: Routes) -> Routes {
 }
 
 fn tests(routes: Routes) -> Routes {
-    // A test may have the same name as a route.
+    // These paths are routes, but a test may have the same name.
     let named = || get(no_such_test).put(put_such_test).delete(delete_such_test);
     routes
         .at("/dev/apps/{app}/tests", get(list))
@@ -92,7 +92,7 @@ async fn no_test(State(api): State<Arc<Api>>, NamePath { app, name }: NamePath) 
     Err(no_file())
 }
 
-/// Answers for a test that has the same name as a route.
+/// Replies for a test that has the same name as a route.
 async fn no_such_test(State(api): State<Arc<Api>>, AppPath(app): AppPath) -> Result<Response, ApiError> {
     check(&api, &app)?;
     Err(no_file())
@@ -195,7 +195,7 @@ async fn read_builder(_: Local, State(api): State<Arc<Api>>, AppPath(app): AppPa
     Ok(text_response(StatusCode::OK, "", "text/plain; charset=utf-8"))
 }
 
-/// Checks the documents without saving them: apps are programs, not documents.
+/// Checks the documents but does not save them, because apps are programs and not documents.
 async fn save_builder(_: Local, api: State<Arc<Api>>, app: AppPath, request: Request) -> Result<Response, ApiError> {
     upload::check(&api, request).await?;
     of(&api, &app, json!(false))
@@ -210,7 +210,7 @@ fn of(api: &Api, AppPath(app): &AppPath, answer: Value) -> Result<Response, ApiE
     Ok(plain(&answer))
 }
 
-/// Checks the name of an app. google-adk looks for its folder.
+/// Checks the name of an app. google-adk checks whether a folder of this name exists.
 // H95
 fn check(api: &Api, app: &str) -> Result<(), ApiError> {
     if !is_valid(app) && !api.runners.contains_key(app) {

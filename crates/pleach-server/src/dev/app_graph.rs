@@ -1,4 +1,4 @@
-//! The structure of an app as the UI's graph reads it: agents, nodes and edges.
+//! Describes the structure of an app for the UI's graph: agents, nodes and edges.
 // H105
 
 use pleach_context::{AgentMode, AgentSpec, Confirmation, GraphOutline, Instruction, Node, NodeKind, NodeSpec};
@@ -15,9 +15,9 @@ pub(super) const START: &str = "__START__";
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Position {
     Root,
-    /// Below an agent that a model leads.
+    /// Below an LLM agent.
     SubAgent,
-    /// Below an agent that runs others in a fixed way.
+    /// Below an agent that runs its sub-agents in a fixed way, without a model.
     Step,
     Graph,
 }
@@ -50,7 +50,7 @@ fn node(node: &dyn Node, position: Position) -> Map {
     map
 }
 
-/// Returns what every node declares.
+/// Returns the settings that every node declares.
 fn declared(spec: &NodeSpec) -> Map {
     let mut map = Map::from_iter([
         ("name".to_owned(), Value::from(spec.name.as_str())),
@@ -72,7 +72,7 @@ fn declared(spec: &NodeSpec) -> Map {
 
 fn add_agent(map: &mut Map, agent: &AgentSpec, position: Position) {
     let in_graph = position == Position::Graph;
-    // The mode of an agent as a graph node applies only in the graph.
+    // The mode that an agent has as a graph node applies only in the graph.
     let mode = match position {
         Position::SubAgent | Position::Graph => Some(agent.mode_below(false)),
         Position::Root | Position::Step => agent.mode,
@@ -93,7 +93,7 @@ fn add_agent(map: &mut Map, agent: &AgentSpec, position: Position) {
 
 fn add_llm_agent(map: &mut Map, agent: &AgentSpec, mode: Option<AgentMode>) {
     let is_sub_agent = |name: &str| agent.sub_agents.iter().any(|sub| sub.spec().name == name);
-    // The tools of a toolset are known only in an invocation.
+    // The tools of a toolset are known only during an invocation.
     let toolsets = agent.toolsets.iter().map(|set| set.name());
     let tools = agent.tools.iter().map(|tool| tool.name()).chain(toolsets).filter(|name| !is_sub_agent(name));
     let tools: Vec<Value> = tools.map(|name| json!({ "name": name, "type": "tool" })).collect();
@@ -127,7 +127,7 @@ fn member(workflow: &dyn Node, graph: &GraphOutline, place: usize) -> Value {
     let mut map = node(inner, Position::Graph);
     let kind = match inner.spec().kind {
         NodeKind::Function => {
-            // If a function decides, there is no fixed value to show.
+            // If a function decides whether to ask, there is no fixed value to show.
             let asks = match inner.spec().confirmation {
                 Confirmation::Never => Some(false),
                 Confirmation::Always => Some(true),
@@ -173,8 +173,8 @@ fn route(key: &RouteKey) -> Value {
     }
 }
 
-/// Returns the edges in the form in which google-adk takes them: chains of nodes, and nodes keyed by the route that
-/// leads to them.
+/// Returns the edges as google-adk's `Workflow` accepts them: chains of nodes, and maps from a route to the node that
+/// it leads to.
 fn configured(workflow: &dyn Node, graph: &GraphOutline) -> Vec<Value> {
     let item = |place: usize| match &graph.nodes[place] {
         function if function.kind == NodeKind::Function => {
@@ -204,12 +204,12 @@ fn configured(workflow: &dyn Node, graph: &GraphOutline) -> Vec<Value> {
     rows.into_iter().map(Row::into_value).collect()
 }
 
-/// A chain of nodes, or one node and the nodes that its routes lead to.
+/// One entry of this list: a chain of nodes, or one node and the nodes that its routes lead to.
 #[derive(Default)]
 struct Row {
     first: Option<usize>,
     items: Vec<Value>,
-    /// The end of the chain.
+    /// The last node of the chain.
     last: Option<usize>,
     routes: Map,
 }

@@ -3,7 +3,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-/// The user's answer, if there is one. This process sends no telemetry, and keeps the answer only in memory.
+/// The user's answer, if there is one. It is kept only in memory. The server itself sends no telemetry.
 #[derive(Debug, Default)]
 pub(crate) struct Consent(Mutex<Option<bool>>);
 

@@ -24,7 +24,7 @@ pub(super) async fn build(State(api): State<Arc<Api>>, AppPath(app): AppPath) ->
     Ok(plain(&describe(api.runner(&app)?)))
 }
 
-/// Shows one level of an app, and all workflows below it, by their paths.
+/// Draws one level of an app and all workflows below it, by path.
 pub(super) async fn images(State(api): State<Arc<Api>>, AppPath(app): AppPath, uri: Uri) -> Result<Response, ApiError> {
     let is_dark = query::flag(&uri, "dark_mode")?;
     let path = query::text(&uri, "node").unwrap_or_default();
@@ -39,13 +39,13 @@ fn no_node(path: &str) -> ApiError {
     ApiError::not_found(format!("Node not found: {path}"))
 }
 
-/// Shows the agents of an app.
+/// Draws the agents of an app.
 pub(super) async fn app(State(api): State<Arc<Api>>, AppPath(app): AppPath, uri: Uri) -> Result<Response, ApiError> {
     let root = api.runner(&app)?.root();
     Ok(dot_reply(agent_graph(&**root, &[], query::flag(&uri, "dark_mode")?)))
 }
 
-/// Shows the agents of an app, with the calls and answers of one event marked.
+/// Draws the agents of an app, and marks the calls and answers of one event.
 pub(super) async fn event(State(api): State<Arc<Api>>, path: EventPath) -> Result<Response, ApiError> {
     let session = api.sessions.get_session(&path.key, GetSessionConfig::all()).await?;
     let events = session.map(|session| session.events).unwrap_or_default();
@@ -56,7 +56,7 @@ pub(super) async fn event(State(api): State<Arc<Api>>, path: EventPath) -> Resul
     Ok(dot_reply(agent_graph(&**root, &pairs(&event), true)))
 }
 
-/// Returns who called or answered whom; only the author if the event has no calls and responses.
+/// Returns who called or answered whom. If the event has no calls and responses, returns only its author.
 fn pairs(event: &Event) -> Vec<Pair> {
     let author = event.author().to_owned();
     let name = |name: &Option<String>| name.clone().unwrap_or_default();

@@ -13,11 +13,12 @@ use crate::peer::Peer;
 /// The environment variable that opens the routes to other machines.
 const OPEN: &str = "ADK_ALLOW_REMOTE_AGENT_BUILDER";
 
-/// The headers that reveal a proxy or a tunnel: with one in front, the peer is not the client.
+/// The headers that reveal a proxy or a tunnel. Behind a proxy, the peer of the connection is not the client.
 const FORWARDED: &[&str] = &["forwarded", "x-forwarded-for", "x-forwarded-host"];
 
-/// A request that may change or execute something for development. If the routes are nested in another service, the
-/// peer is unknown and the request is refused, unless `ADK_ALLOW_REMOTE_AGENT_BUILDER` is set.
+/// An extractor for routes that change or execute something: it refuses requests from other machines, unless
+/// `ADK_ALLOW_REMOTE_AGENT_BUILDER` is set. If the routes are nested in another service, the peer is unknown, and all
+/// these requests are refused.
 pub(super) struct Local;
 
 impl FromRequestParts<Arc<Api>> for Local {

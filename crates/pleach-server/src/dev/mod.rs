@@ -1,8 +1,7 @@
-//! The development server: what a browser UI needs besides the API.
+//! The development server: the routes that a browser UI needs in addition to the API.
 //!
-//! It hosts the files of a UI from a folder, describes and draws apps, and shows the spans of the latest runs. This
-//! crate contains no part of such a UI. Routes that would change or execute something serve only clients on this
-//! machine.
+//! It serves the files of a UI from a folder, describes and draws apps, and shows the spans of the latest runs. The UI
+//! itself is not part of this crate. Routes that would change or execute something serve only clients on this machine.
 
 mod absent;
 mod agent_graph;

@@ -24,7 +24,7 @@ use crate::routes::Routes;
 /// The path below which the UI's files are served.
 const FILES: &str = "/dev-ui/";
 
-/// The paths below [`FILES`] that the server generates: the UI's config, and the logo.
+/// The paths below [`FILES`] whose files the server generates: the UI's config, and the logo.
 const MADE: [&str; 2] = ["assets/config/runtime-config.json", "config"];
 
 /// Returns the routes of the development server.
@@ -32,7 +32,7 @@ pub(crate) fn router() -> Router<Arc<Api>> {
     development().merge(ui_routes())
 }
 
-/// Returns true if a path belongs to a UI file, which also answers HEAD. The files have no routes of their own.
+/// Returns true if a path belongs to a UI file. Such files also answer HEAD. They share one route.
 pub(crate) fn is_file(path: &str) -> bool {
     path.strip_prefix(FILES).is_some_and(|file| !MADE.contains(&file))
 }
@@ -62,7 +62,7 @@ async fn to_ui(State(api): State<Arc<Api>>) -> Response {
     to(&format!("{}{FILES}", api.prefix))
 }
 
-/// Without a UI, `/` leads to the inspector.
+/// Serves `/dev-ui/`: the first page of the UI, or a redirect to the inspector if there is no UI.
 async fn index(api: State<Arc<Api>>, headers: HeaderMap, uri: OriginalUri) -> Result<Response, ApiError> {
     if api.dev_ui.is_none() && api.inspection != Inspection::Off {
         return Ok(to(&format!("{}/inspect/", api.prefix)));
@@ -78,7 +78,7 @@ async fn file(
 ) -> Result<Response, ApiError> {
     let path = path.iter().next().map(|(_, path)| path.to_owned()).unwrap_or_default();
     let plain = static_files::plain_path(&path).unwrap_or_default();
-    // The UI's folder may contain files with these names, but they are not made for this server.
+    // The UI's folder may contain files with these names. They are ignored, because they are not made for this server.
     match MADE.iter().position(|made| plain == Path::new(made)) {
         Some(0) => Ok(runtime_config(&api)),
         Some(_) => Ok(config(&api)),

@@ -1,4 +1,4 @@
-//! Files of a folder, and nothing outside it.
+//! Serves the files of a folder, and no files outside of it.
 // H95, H100
 
 use std::fs::Metadata;
@@ -18,11 +18,12 @@ const INDEX: &str = "index.html";
 /// The result of looking up a path.
 pub(super) enum Found {
     File(Response),
-    /// A folder with a page, whose path does not end in a slash: relative links of the page would lead elsewhere.
+    /// A folder with a page, but the path has no trailing slash, so the page's relative links would lead elsewhere.
     Folder,
 }
 
-/// Returns the file at a decoded path in the folder `root`, or a reply that the file has not changed.
+/// Serves the file at a decoded path in the folder `root`. If the client already has this version, the reply says that
+/// the file has not changed.
 ///
 /// # Errors
 /// 404 for a file that does not exist or is outside the folder.
@@ -51,7 +52,7 @@ enum Place {
     Folder,
 }
 
-/// Finds a file. Links are resolved first, so that none leads out of the folder.
+/// Finds a file. Symbolic links are resolved first, so that they cannot lead out of the folder.
 async fn find(root: &Path, path: &str) -> Option<Place> {
     let relative = plain_path(path)?;
     let root = tokio::fs::canonicalize(root).await.ok()?;
@@ -69,7 +70,7 @@ async fn find(root: &Path, path: &str) -> Option<Place> {
     Some(if is_shown { Place::File(index, metadata) } else { Place::Folder })
 }
 
-/// Returns a path without empty and `.` segments; `None` if a segment could lead elsewhere on some system.
+/// Returns a path without empty and `.` segments; `None` if a segment could lead out of the folder on any system.
 pub(super) fn plain_path(path: &str) -> Option<PathBuf> {
     let names = path.split('/').filter(|segment| !matches!(*segment, "" | "."));
     let is_name = |segment: &&str| *segment != ".." && !segment.contains(['\\', ':', '\0']);
@@ -96,7 +97,7 @@ impl Version {
             return tags.split(',').map(|tag| tag.trim().trim_start_matches("W/")).any(|tag| tag == self.tag);
         }
         let since = text(IF_MODIFIED_SINCE).and_then(|text| httpdate::parse_http_date(text).ok());
-        // A date has whole seconds.
+        // Dates in headers have whole seconds.
         let seconds = |time: SystemTime| time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         matches!((since, self.changed), (Some(since), Some(changed)) if seconds(changed) <= seconds(since))
     }

@@ -1,4 +1,4 @@
-//! The routes of the user's consent to telemetry.
+//! The routes that read and set the user's consent to telemetry.
 // H102
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::body::TelemetryBody;
 use crate::error::ApiError;
 use crate::json::plain;
 
-/// The header that only the server's own pages can send without a preflight.
+/// A header that other pages cannot send without a preflight.
 const MARK: &str = "x-adk-telemetry-request";
 
 pub(super) async fn read(State(api): State<Arc<Api>>) -> Response {

@@ -1,4 +1,4 @@
-//! Files that the builder of the UI sends. No file is stored, and files that no server should store are refused.
+//! Checks the files that the builder of the UI sends. Dangerous files are refused, and no file is stored.
 // H95
 
 use std::sync::LazyLock;
@@ -12,19 +12,19 @@ use crate::api::Api;
 use crate::body::{Payload, Problem, Step};
 use crate::error::ApiError;
 
-/// The member of the form that holds the files.
+/// The field of the form that contains the files.
 const FIELD: &str = "files";
 
-/// The key that lets an agent's document call functions with arguments of its choice.
+/// The key with which an agent's document could call functions with any arguments.
 static ARGS: LazyLock<Regex> = LazyLock::new(|| {
     let key = r#"(?:^|[{,])[\s\-?]*["']?args["']?\s*:"#;
     Regex::new(&format!("(?m){key}")).expect("the pattern is fixed")
 });
 
-/// Reads a form with files, and checks them.
+/// Reads a form with files, and checks the files.
 ///
 /// # Errors
-/// 422 for a form without files, 400 for a file whose name leads out of the app or has another ending than .yaml or
+/// 422 for a form without files. 400 for a file whose name leads out of the app's folder or does not end in .yaml or
 /// .yml, and for a document that calls functions.
 pub(super) async fn check(api: &Api, request: Request) -> Result<(), ApiError> {
     let boundary = boundary(request.headers());

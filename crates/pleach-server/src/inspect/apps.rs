@@ -1,4 +1,4 @@
-//! The list of apps: all served apps, and all apps that have sessions.
+//! Lists the apps: all served apps, and all apps that have sessions.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(super) async fn list(
     Ok(plain(&json!({ "apps": apps })))
 }
 
-/// Returns whether the caller may know of an app that is not served. A caller that is bound to a user sees the apps in
+/// Returns true if the caller may see an app that is not served. A caller that is bound to a user sees the apps in
 /// which that user has sessions.
 async fn may_see(api: &Api, caller: &Caller, app: &AppName) -> Result<bool, ApiError> {
     match caller {

@@ -1,4 +1,4 @@
-//! The files of the page, included from the source.
+//! Serves the files of the page, which are compiled into the program.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use http::{HeaderName, HeaderValue, StatusCode};
 use crate::api::Api;
 use crate::error::{ApiError, text_response};
 
-/// Events contain texts of strangers. The page runs nothing inline, and loads nothing from and sends nothing to other
-/// servers.
+/// The content security policy of the page. Events contain texts of strangers, so the page may not run inline scripts,
+/// and may not exchange data with other servers.
 const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 const HTML: &str = "text/html; charset=utf-8";
@@ -71,7 +71,7 @@ fn served(text: &'static str, kind: &'static str) -> Response {
 mod tests {
     use super::*;
 
-    /// Words that would read an event's text as markup or as a program, or load something from another server.
+    /// Code that would read an event's text as markup or as a program, or load something from another server.
     const FORBIDDEN: &[&str] = &[
         "innerHTML",
         "outerHTML",

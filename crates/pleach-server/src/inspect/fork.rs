@@ -1,4 +1,4 @@
-//! Forks: a copy of a session as it was right after one of its events.
+//! The route that forks a session: it copies the session as it was right after one of its events.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! [`Inspector`]: an inspector over a session service, without Runners.
+//! [`Inspector`]: a read-only inspector of a session service, without Runners.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::caller::FindCaller;
 use crate::inspection::Inspection;
 use crate::{ApiServer, BoundServer, Caller, ServerError, ServerLimits};
 
-/// Serves a read-only inspector of a session service at `/inspect/`. It works with any database, whichever program
-/// writes it.
+/// Serves a read-only inspector of a session service at `/inspect/`. It can show any database of sessions, including
+/// those that other programs write.
 ///
 /// # Example
 /// ```no_run
@@ -50,7 +50,7 @@ impl Inspector {
         self
     }
 
-    /// Allows pages of these origins to read, in addition to its own pages. See
+    /// Allows pages of these origins to read the inspector's data, in addition to its own pages. See
     /// [`Server::allow_origins`](crate::Server::allow_origins).
     pub fn allow_origins<O: Into<String>>(mut self, origins: impl IntoIterator<Item = O>) -> Self {
         self.base.origins.extend(origins.into_iter().map(Into::into));

@@ -1,5 +1,5 @@
-//! A stream of a session's news: `{"stored": EVENT}`, `{"partial": {"path", "author", "text"}}`, `{"wait": {…}}`, or an
-//! error.
+//! Streams what happens in a session. The blocks are `{"stored": EVENT}`, `{"partial": {"path", "author", "text"}}`,
+//! `{"wait": {…}}`, and errors.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +23,7 @@ use crate::sse::{self, block, block_with_id};
 /// The pause between polls of the store, if no Runner follows the session.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Follows a session from after the event `after`, or from now on.
+/// Follows a session from the event `after` on, or from now on if `after` is not set.
 pub(super) async fn follow(
     State(api): State<Arc<Api>>,
     SessionPath(key): SessionPath,
@@ -38,7 +38,7 @@ pub(super) async fn follow(
     let session =
         api.sessions.get_session(&key, GetSessionConfig::recent(1)).await?.ok_or_else(ApiError::no_session)?;
     let newest = session.events.last().map(|event| event.id().clone());
-    // A client that is behind gets only the newest event, and then requests the others itself.
+    // If the client has missed events, it is told only the newest one, and then requests the others itself.
     let missed = newest.filter(|newest| after.is_some() && after.as_ref() != Some(newest));
     let ending = api.ending.subscribe();
     let poll = Poll { api: Arc::clone(&api), key: key.clone(), head: session.head, missed, ending };
@@ -63,7 +63,7 @@ fn stored(id: &EventId) -> String {
     block_with_id(&id.to_string(), &json!({ "stored": id }).to_string())
 }
 
-/// Polls the store for news of a session.
+/// Polls the store for new events of a session.
 struct Poll {
     api: Arc<Api>,
     key: SessionKey,
@@ -90,10 +90,10 @@ impl Poll {
         }
     }
 
-    /// Waits for news.
+    /// Waits until the session has new events, and returns the block for the newest one.
     ///
     /// # Errors
-    /// The last block of the stream, if the session is gone or the storage fails.
+    /// The last block of the stream, if the session was deleted or the storage fails.
     async fn news(&mut self) -> Result<String, String> {
         loop {
             self.api.clock.sleep(PAUSE).await;

@@ -1,4 +1,4 @@
-//! Loads sessions, and reads what a request asks for.
+//! Loads sessions for requests of the inspector.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use crate::api::Api;
 use crate::error::ApiError;
 use crate::query;
 
-/// Loads a session with all events and reads it on a separate thread, so that a long log keeps no other request
-/// waiting. Only a few requests do this at the same time; the others queue.
+/// Loads a session with all events and calls `read` with it on a separate thread, so that other requests do not wait
+/// for a long log. Only a few requests do this at the same time; the others queue.
 ///
 /// # Errors
 /// 404 if there is no such session, failures of the storage, and errors of `read`.
@@ -24,7 +24,7 @@ pub(super) async fn read<T: Send + 'static>(
     let loaded = api.sessions.get_session(key, GetSessionConfig::all()).await?.ok_or_else(ApiError::no_session)?;
     let api = Arc::clone(api);
     let work = move || {
-        // Held until the work is done, even if the client disconnects.
+        // The permit is held until the work is done, even if the client disconnects.
         let _place = place;
         read(&api, &loaded)
     };
@@ -34,7 +34,7 @@ pub(super) async fn read<T: Send + 'static>(
     })
 }
 
-/// Checks that there is a session.
+/// Checks that the session exists.
 ///
 /// # Errors
 /// 404 if there is no such session, and failures of the storage.
@@ -42,10 +42,11 @@ pub(super) async fn require(api: &Api, key: &SessionKey) -> Result<(), ApiError>
     api.sessions.get_session(key, GetSessionConfig::recent(1)).await?.map(drop).ok_or_else(ApiError::no_session)
 }
 
-/// Returns the invocation that a request names, or otherwise the session's last invocation with nodes or messages.
+/// Returns the invocation that a request names. If it names none, returns the session's last invocation with nodes or
+/// messages.
 ///
 /// # Errors
-/// 404 for an invocation that the session does not have.
+/// 404 for an unknown invocation.
 pub(super) fn invocation(uri: &Uri, session: &Session) -> Result<Option<InvocationId>, ApiError> {
     let named = query::text(uri, "invocation").filter(|id| !id.is_empty()).map(InvocationId::from);
     let Some(named) = named else {

@@ -1,7 +1,8 @@
-//! The inspector: pages and a JSON API that show sessions and, where there are Runners, move them on.
+//! The inspector: pages and a JSON API that show sessions. If there are Runners, it can also send messages and answers,
+//! resume invocations and fork sessions.
 //!
-//! `pleach-inspect` reads the logs; this module loads them, and bounds the requests. Every route of a session parses
-//! its path with the extractors of the API, so the caller is checked as everywhere else.
+//! `pleach-inspect` reads the logs. This module loads them and limits the requests. Every route of a session parses its
+//! path with the extractors of the API, which check the caller.
 
 mod apps;
 mod config;
@@ -30,7 +31,7 @@ use crate::api::Api;
 use crate::inspection::Inspection;
 use crate::routes::{self, service};
 
-/// Returns the routes of a server with this inspector, if there is one.
+/// Returns the routes of a server with this kind of inspector.
 pub(crate) fn with_inspector(inspection: Inspection) -> Router<Arc<Api>> {
     match inspection {
         Inspection::Off => routes::router(),

@@ -1,4 +1,4 @@
-//! Finds the Runner that moves the sessions of an app on.
+//! Finds the Runner with which the inspector starts and continues runs of an app.
 
 use pleach_runner::Runner;
 
@@ -6,12 +6,13 @@ use crate::api::Api;
 use crate::error::ApiError;
 use crate::inspection::Inspection;
 
-/// Returns the Runner that moves the sessions of an app on, if there is one.
+/// Returns the Runner for runs that the inspector starts or continues; `None` if the app is not served or the inspector
+/// is read-only.
 pub(super) fn mover<'a>(api: &'a Api, app: &str) -> Option<&'a Runner> {
     api.runners.get(app).filter(|_| api.inspection == Inspection::Full)
 }
 
-/// Returns the Runner that moves the sessions of an app on.
+/// Returns the Runner for runs that the inspector starts or continues.
 ///
 /// # Errors
 /// 403 if there is none.

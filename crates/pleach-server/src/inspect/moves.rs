@@ -1,5 +1,5 @@
-//! Requests that move a session on: a message, an answer or a resume. The run continues without its client, which
-//! follows the session.
+//! The route that starts or continues a run, with a message, an answer or a resume. The run continues without its
+//! client, which follows the session instead.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,11 +22,11 @@ use crate::error::{ApiError, json_response};
 use crate::path::SessionPath;
 use crate::runs::{Failure, check_is_question, prepare_detached, start as start_task};
 
-/// How long the reply waits for the first event, which shows that the run was not refused.
+/// How long the reply waits for the first event of the run. This event shows that the run was not refused.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Starts a run. The reply is 202 once the run has begun, or has not been refused for some time. It names the
-/// invocation if that is known by then.
+/// Starts a run. The reply is 202 once the run has begun, or has not been refused for [`PATIENCE`]. If the invocation
+/// is known by then, the reply names it.
 ///
 /// # Errors
 /// 403 without a Runner, 400 and 409 for requests that the Runner refuses.
@@ -39,7 +39,7 @@ pub(super) async fn start(
     let runner = require_mover(&api, key.app_name.as_str())?;
     let body = MoveBody::of(api.payload(request).await?)?;
     require(&api, &key).await?;
-    // Only a resume joins a run of its invocation; an answer to that invocation waits for its turn.
+    // Only a resume joins an active run of its invocation. An answer waits for its turn.
     let joins = body.resume.clone().map(InvocationId::from);
     let (run, invocation) = begin(runner, &key, &caller, body)?;
     let session = key.session_id.to_string();
@@ -50,7 +50,7 @@ pub(super) async fn start(
     };
     let invocation = match first {
         Some(Ok(event)) => Some(event.invocation_id().clone()),
-        Some(Err(failure)) => return Err(answer(failure, &session)),
+        Some(Err(failure)) => return Err(failure_reply(failure, &session)),
         None => invocation,
     };
     Ok(json_response(StatusCode::ACCEPTED, json!({ "invocationId": invocation }).to_string()))
@@ -79,7 +79,7 @@ fn begin(
                 Caller::Anyone | Caller::Unknown => options,
             };
             let run = runner.answer_with(key, [(question, given.value)], options);
-            Ok((run.map_err(|error| answer(Failure::Run(error), key.session_id.as_str()))?, Some(invocation)))
+            Ok((run.map_err(|error| failure_reply(Failure::Run(error), key.session_id.as_str()))?, Some(invocation)))
         }
         (None, None, Some(id)) => {
             let invocation = InvocationId::from(id);
@@ -90,7 +90,8 @@ fn begin(
     }
 }
 
-/// Errors of nodes need no reply: they are in the session's log, which the page shows.
-fn answer(failure: Failure, session: &str) -> ApiError {
+/// Returns the reply to a run that has failed or was refused. Errors of nodes are also in the session's log, which the
+/// page shows.
+fn failure_reply(failure: Failure, session: &str) -> ApiError {
     failure.answer(session)
 }

@@ -1,4 +1,4 @@
-//! Pictures of workflows, as JSON or, with `?format=svg`, as a document.
+//! Pictures of workflows: as JSON, or as an SVG document with `?format=svg`.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ pub(super) async fn of_run(
     load::read(&api, &key, read).await
 }
 
-/// Returns the workflow of an app, if the runs may have come from it. Agents have no graph.
+/// Returns the workflow of an app, if it may be the workflow that the runs belong to. Agents have no graph.
 fn workflow(api: &Api, app: &str, events: &[Arc<Event>], invocation: &InvocationId) -> Option<Outline> {
     let outline = api.runners.get(app)?.root().outline();
     let own = events.iter().filter(|event| event.invocation_id() == invocation);
@@ -76,7 +76,7 @@ fn answer(drawn: Option<(Outline, Source)>, runs: Option<&RunSummary>, uri: &Uri
         return reply(&Drawn { picture, source });
     }
     let mut response = text_response(StatusCode::OK, picture.to_svg(), "image/svg+xml");
-    // Names are escaped in their texts; even if one were not, no script would run.
+    // Names are escaped. If one were not, this policy would still prevent scripts from running.
     let policy = HeaderValue::from_static("default-src 'none'");
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
     Ok(response)

@@ -24,7 +24,7 @@ struct Summary<'a> {
     id: &'a str,
     last_update_time: f64,
     event_count: usize,
-    /// The id of the last event, after which a client follows the session.
+    /// The id of the last event. A client follows the session from there on.
     last_event: Option<EventId>,
     invocations: Vec<InvocationSummary>,
     open_questions: Vec<Question>,
@@ -50,8 +50,8 @@ fn summary(api: &Api, session: &Session) -> Result<Response, ApiError> {
     })
 }
 
-/// Removes the payload of a request for a credential. It is a credential to be filled in, which is meant for clients
-/// that sign in.
+/// Removes the payload of a request for a credential. The payload is a credential that clients are to complete, and is
+/// only for clients that sign in.
 fn without_credential(mut question: Question) -> Question {
     if question.kind == QuestionKind::Credential {
         question.payload = None;

@@ -1,4 +1,4 @@
-//! The sessions of an app, newest activity first.
+//! Lists the sessions of an app; those with the newest events come first.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::json::plain;
 use crate::path::AppPath;
 use crate::query;
 
-/// The number of sessions that are shown by default, and at most ([`MOST`]).
+/// The number of sessions that are shown by default. The maximum is [`MOST`].
 const SHOWN: usize = 200;
 const MOST: usize = 5000;
 /// The number of sessions that are read from the store at once.
@@ -46,8 +46,8 @@ pub(super) async fn list(
     Ok(plain(&json!({ "sessions": sessions, "total": total })))
 }
 
-/// Reads the whole listing, which begins with the oldest session, and describes the newest matching sessions. Also
-/// returns how many sessions match.
+/// Describes the newest sessions that match, and returns how many sessions match. The whole listing is read, because it
+/// begins with the oldest session.
 async fn newest(
     api: &Api,
     app: &AppName,

@@ -16,7 +16,7 @@ use crate::json::reply;
 use crate::path::SessionPath;
 use crate::query;
 
-/// The number of events that are shown by default, and at most ([`MOST`]).
+/// The number of events that are shown by default. The maximum is [`MOST`].
 const SHOWN: usize = 500;
 const MOST: usize = 5000;
 
@@ -24,9 +24,10 @@ const MOST: usize = 5000;
 #[derive(Serialize)]
 struct Page {
     entries: Vec<TimelineEntry>,
-    /// The place of the first event after this page, if there is one: pass it as `from` to read on.
+    /// The position of the first event after this page, if there is one. Pass it as `from` to get the next page.
     next: Option<usize>,
-    /// The place of the first event of this page, if there are events before it: pass it as `before` to read back.
+    /// The position of the first event of this page, if there are events before it. Pass it as `before` to get the
+    /// previous page.
     previous: Option<usize>,
     /// The number of events on all pages.
     total: usize,
@@ -36,7 +37,7 @@ struct Page {
 struct Wanted {
     invocation: Option<InvocationId>,
     from: usize,
-    /// If set, the last events before this place instead of the first ones from `from` on.
+    /// If set, the request wants the last events before this position, and not the first events from `from` on.
     before: Option<usize>,
     most: usize,
 }

@@ -1,5 +1,5 @@
-//! The route that aborts the last invocation of a session, for clients that stop a run which would continue without
-//! them. google-adk has no such route.
+//! The route that aborts the last invocation of a session. A client needs it to stop a run that continues after the
+//! client has disconnected. google-adk has no such route.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub(super) async fn abort(State(api): State<Arc<Api>>, SessionPath(key): Session
     let aborted = tokio::select! {
         biased;
         aborted = runner.abort(&key) => aborted.map_err(|error| Failure::Run(error).answer(key.session_id.as_str()))?,
-        // A client that does not read its stream delays the end of its run.
+        // The end of the run may be delayed by a client that does not read its stream.
         () = api.clock.sleep(api.limits.request_time) => {
             return Err(ApiError::unavailable("The run has been told to end, but has not ended within the time of a request."));
         }

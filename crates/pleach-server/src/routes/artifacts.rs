@@ -37,7 +37,7 @@ pub(super) async fn save(
     reply(&stored.ok_or_else(unavailable)?)
 }
 
-/// Reads an artifact or the metadata of its versions, depending on the path after the name.
+/// Reads an artifact, its list of versions, or the metadata of versions, depending on the path after the name.
 // H77–H80
 pub(super) async fn read(State(api): State<Arc<Api>>, uri: Uri, path: ArtifactPath) -> Result<Response, ApiError> {
     let artifacts = api.artifacts()?;
@@ -65,7 +65,7 @@ async fn load(api: &Api, key: &ArtifactKey, version: Option<i64>) -> Result<Resp
     reply(&found.ok_or_else(|| ApiError::not_found("Artifact not found"))?)
 }
 
-/// Reads the version of a path: an integer, or `latest`.
+/// Parses the version in a path: an integer, or `latest`.
 ///
 /// # Errors
 /// 422 for anything else.
@@ -78,7 +78,7 @@ fn version_id(text: &str) -> Result<Option<i64>, ApiError> {
     query::integer_word(text).map(Some).ok_or_else(invalid)
 }
 
-/// The kind of read that the path after `artifacts/` requests. Names may contain slashes, so the longest name wins.
+/// What the path after `artifacts/` requests. Names may contain slashes, so the longest possible name is used.
 #[derive(Debug, PartialEq, Eq)]
 enum Wanted<'a> {
     Latest(&'a str),

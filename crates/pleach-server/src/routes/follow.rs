@@ -1,5 +1,5 @@
-//! The log of a session as a stream, with the events that its run adds, for clients that reconnect. google-adk has no
-//! such route.
+//! The route that streams the log of a session and then the events of its run, for clients that reconnect. google-adk
+//! has no such route.
 
 use std::sync::Arc;
 
@@ -33,13 +33,14 @@ pub(super) async fn follow(
     follow_as(&api, runner, key, FollowOptions::new().after(after).across_pauses(waits), event_block).await
 }
 
-/// Returns the last event that a client has: the id that a browser sends when it reconnects, or the one in the query.
+/// Returns the last event that a client has received. Its id is in the header that a browser sends when it reconnects,
+/// or in the query.
 pub(crate) fn last_seen(headers: &HeaderMap, uri: &Uri) -> Option<EventId> {
     let named = headers.get(LAST_EVENT_ID).and_then(|id| id.to_str().ok()).map(str::to_owned);
     named.or_else(|| query::text(uri, "after")).filter(|id| !id.is_empty()).map(EventId::from)
 }
 
-/// Follows a session; `show` turns each event into a block.
+/// Follows a session. The function `show` makes the block of an event.
 pub(crate) async fn follow_as(
     api: &Arc<Api>,
     runner: &Runner,
@@ -109,8 +110,8 @@ impl Source {
                 Some(Err(error)) => {
                     let invocation = self.followed.invocation_id();
                     let is_new = invocation.is_none() || invocation != self.failed;
-                    // The failure of a run concerns only that run. A failure of the storage would repeat, so the stream
-                    // ends.
+                    // If a run fails, the stream may continue with the next run. A failure of the storage would occur
+                    // again, so the stream ends.
                     self.waits &= matches!(error, RunError::Followed { .. });
                     self.failed = invocation;
                     if is_new {
@@ -128,7 +129,8 @@ impl Source {
         }
     }
 
-    /// Follows from after the last event. It waits first, because the ended run may still be listed as active.
+    /// Waits, and then follows the session again, after the last event. The pause is needed because the run that has
+    /// ended may still be listed as active.
     async fn again(&mut self) -> Result<(), RunError> {
         let options = self.options.clone().after(self.last.clone());
         self.api.clock.sleep(options.poll_interval).await;

@@ -1,4 +1,4 @@
-//! Checks and completes the events that a new session begins with.
+//! Checks and completes the initial events of a new session.
 // H33
 
 use pleach_core::{
@@ -9,9 +9,10 @@ use serde_json::Value;
 
 use crate::error::ApiError;
 
-/// The calls with which the framework asks questions. With them a client could open questions that no agent has asked.
+/// The names of the calls with which the framework asks questions. With such calls a client could open questions that
+/// no agent has asked.
 const RESERVED: &[&str] = &[REQUEST_CONFIRMATION, REQUEST_CREDENTIAL, REQUEST_INPUT];
-/// Marks events that did not happen in their session.
+/// The metadata key that marks events as not written by runs of their session.
 const RESTORED: &str = "__adk_internal_restored_event";
 
 /// Refuses events with contents that only the framework may write.
@@ -41,8 +42,8 @@ fn reserved(event: &Event) -> Option<&'static str> {
     names.any(|name| RESERVED.contains(&name)).then_some("ADK protocol function calls")
 }
 
-/// Refuses events of tasks that do not belong to the app. An open task receives the next message, and no agent of the
-/// app could continue such a task.
+/// Refuses events of tasks whose agents do not belong to the app: an open task receives the next message, and no agent
+/// of the app could continue it.
 ///
 /// # Errors
 /// 400 with the first such event.
@@ -58,7 +59,7 @@ pub(super) fn check_tasks(events: &[Event], root: &str) -> Result<(), ApiError> 
     )))
 }
 
-/// Completes an event: adds the mark, and an id if it lacks one. The framework's own metadata is dropped.
+/// Completes an event: removes metadata of the framework, adds the mark, and sets an id if there is none.
 pub(super) fn restored(mut event: Event, ids: &dyn IdGen) -> Event {
     if event.id().is_empty() {
         event.set_id(EventId::from(ids.uuid()));

@@ -18,7 +18,7 @@ use crate::path::caller;
 use crate::runs::{Failure, Prepared, RunEvents, exists, no_session, prepare, start};
 use crate::sse;
 
-/// The longest body, in bytes, whose message is read before its session is looked up. Reading a small body costs less
+/// The size in bytes from which a body is read only after its session was looked up. Reading a smaller body costs less
 /// than the lookup.
 const LARGE: u64 = 256 << 10;
 
@@ -57,11 +57,11 @@ pub(super) async fn run_sse(State(api): State<Arc<Api>>, request: Request) -> Re
     Ok(sse::response(blocks))
 }
 
-/// Waits until the message of a run is stored, and drops its event. If something else came first and the stream can
-/// still begin, returns that.
+/// Waits until the message of a run is stored, and drops the message's event. If another event or a failure comes first
+/// and the stream can still begin, returns it.
 ///
 /// # Errors
-/// The reply if there is no session, the caller may not run it, or the storage fails.
+/// The reply if the session does not exist, the caller may not run it, or the storage fails.
 // H51, H57
 async fn begun(events: &mut RunEvents, session: &str) -> Result<Option<Result<Arc<Event>, Failure>>, ApiError> {
     match events.recv().await {
@@ -83,8 +83,8 @@ async fn read(api: &Arc<Api>, request: Request, streams: bool) -> Result<Prepare
     prepare(api, &caller, &headers, RunBody::of(payload)?, streams).await
 }
 
-/// Looks up the session of a request before its message is read. A request that names no app of the server is left to
-/// [`prepare`].
+/// Checks that the session of a request exists, before the message is read. If the request does not name an app of the
+/// server, [`prepare`] refuses it.
 ///
 /// # Errors
 /// 403 for another user, 404 for a session that does not exist.

@@ -13,7 +13,7 @@ use crate::error::ApiError;
 use crate::json::plain;
 use crate::query;
 
-/// The language that is reported for apps. It must be one that clients of google-adk know.
+/// The language that is reported for apps. Clients of google-adk must know it.
 pub(super) const APP_LANGUAGE: &str = "python";
 
 /// The path of [`health`].

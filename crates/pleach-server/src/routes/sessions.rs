@@ -21,7 +21,7 @@ use crate::runs::{SessionTurn, exists};
 
 /// The prefixes of the ids of sessions that evaluations create.
 const EVAL_SESSIONS: &[&str] = &["adk-eval-session-", "___eval___session___"];
-/// Options that the path already determines: a body with one of them is refused.
+/// Options that the path already determines. A body with one of them is refused.
 const BOUND_OPTIONS: &[&str] = &["app_name", "session_id", "state", "user_id"];
 /// How often a change is attempted if a run or another server changes the session at the same time.
 const TRIES: usize = 20;
@@ -60,12 +60,14 @@ pub(super) async fn create(
     if events.is_empty() {
         return reply(&make(&api, wanted).await?);
     }
-    // In a task of its own: otherwise a client that disconnects would leave a session with only part of its events.
+    // This is a separate task, because a client that disconnects must not leave a session with only a part of its
+    // events.
     let made = tokio::spawn(async move { make_with_events(&api, wanted, events).await }).await;
     reply(&made.unwrap_or(Err(ApiError::Internal))?)
 }
 
-/// Checks the initial state of a new session, including against the stored state of its app and its user.
+/// Checks the initial state of a new session. It must not replace protected keys in the stored state of its app and its
+/// user.
 ///
 /// # Errors
 /// 403 with the first key that this caller may not change, and errors of the store.
@@ -86,7 +88,7 @@ async fn check_initial_state(
     Ok(())
 }
 
-/// Creates a session with all of its events, or creates nothing.
+/// Creates a session with all its events, or no session at all.
 ///
 /// # Errors
 /// Errors of the store, and 503 if storing takes longer than a request may.
@@ -113,14 +115,14 @@ async fn make_with_events(api: &Api, wanted: CreateSession, events: Vec<Event>) 
     match stored {
         Ok(()) => Ok(session),
         Err(error) => {
-            // A session with only part of its events would be taken for a complete one.
+            // Readers would mistake a session with only a part of its events for a complete one.
             api.sessions.delete_session(session.key()).await?;
             Err(error)
         }
     }
 }
 
-/// Takes the turns of a new session with a given id: its runs and changes wait until it is complete.
+/// If a new session has a given id, takes its turns, so that its runs and changes wait until it is complete.
 async fn turns_of_new(api: &Api, wanted: &CreateSession) -> Result<Option<[SessionTurn; 2]>, ApiError> {
     let Some(id) = &wanted.session_id else { return Ok(None) };
     let key = SessionKey::new(&wanted.app_name, &wanted.user_id, id);
@@ -158,7 +160,7 @@ pub(super) async fn update(
     request: Request,
 ) -> Result<Response, ApiError> {
     let UpdateBody { state_delta } = UpdateBody::of(api.payload(request).await?)?;
-    // One after the other: if several changes ran at once, all but one would be stale.
+    // Changes are made one after the other. If several were made at once, all except one would fail as stale.
     let _turn = api.changes.take(turn_key(&key)).await;
     let mut session = load(&api, &key).await?;
     let mut tries = 1;
@@ -198,7 +200,7 @@ async fn load(api: &Api, key: &SessionKey) -> Result<Session, ApiError> {
     api.sessions.get_session(key, GetSessionConfig::all()).await?.ok_or_else(ApiError::no_session)
 }
 
-/// Reads what has been stored since the session was read.
+/// Reads the events that were stored since the session was read.
 async fn catch_up(api: &Api, session: &mut Session) -> Result<(), ApiError> {
     match api.sessions.events_since(&session.head).await?.ok_or_else(ApiError::no_session)? {
         Since::Events(newer) => {
@@ -212,7 +214,7 @@ async fn catch_up(api: &Api, session: &mut Session) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// Refuses all options, because session services take none.
+/// Refuses all options, because session services have none.
 // H34
 fn check_options(options: &Map) -> Result<(), ApiError> {
     let bound: Vec<&str> = BOUND_OPTIONS.iter().copied().filter(|key| options.contains_key(*key)).collect();

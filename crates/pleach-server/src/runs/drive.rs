@@ -14,13 +14,15 @@ use crate::api::Api;
 use crate::runs::SessionTurn;
 use crate::runs::slots::RunSlot;
 
-/// The events of a run, as the client receives them. Dropping the receiver means that the client has disconnected.
+/// The channel from which a client receives the events of its run. A dropped receiver means that the client has
+/// disconnected.
 pub(crate) type RunEvents = mpsc::Receiver<Result<Arc<Event>, Failure>>;
 
 /// Room for one event in the client's channel.
 type SendPermit<'a> = mpsc::Permit<'a, Result<Arc<Event>, Failure>>;
 
-/// Starts the task of a run. It holds at most one event: the run advances after the client has received the previous one.
+/// Starts the task of a run. The task holds at most one event: the run continues only after the client has received
+/// that event.
 pub(crate) fn start(api: &Arc<Api>, prepared: Prepared) -> RunEvents {
     let (tx, rx) = mpsc::channel(1);
     let Prepared { runner, run, key, repeatable, named, announces, streams, slot, turn, detaches, .. } = prepared;
@@ -37,7 +39,7 @@ struct ClientStream {
     runner: Runner,
     key: SessionKey,
     repeatable: Option<InvocationId>,
-    /// The invocation that the message names. Its stored message comes first.
+    /// The invocation that the message names. Its first event is then the stored message.
     named: Option<InvocationId>,
     /// Whether the user's message is sent to the client as well.
     announces: bool,
@@ -47,11 +49,11 @@ struct ClientStream {
     detaches: bool,
     tx: mpsc::Sender<Result<Arc<Event>, Failure>>,
     turn: Option<SessionTurn>,
-    /// Held until the run has ended, with or without a client.
+    /// The slot is held until the run has ended, even if the client has disconnected.
     _slot: RunSlot,
 }
 
-/// How the client's part of a run ends.
+/// How sending the events of a run to its client ends.
 enum ClientEnd {
     /// The run is over.
     Over,
@@ -82,7 +84,7 @@ impl ClientStream {
         }
     }
 
-    /// Sends the events of the run. If there are none, because the message was sent before, sends the stored ones.
+    /// Sends the events of the run. If there are none because the message is a repetition, sends the stored events.
     async fn forward_events(&self, run: &mut Run) -> ClientEnd {
         let mut sent = false;
         let mut stored = self.named.is_none() && !self.announces;
@@ -117,7 +119,7 @@ impl ClientStream {
         }
     }
 
-    /// Returns the run's next event and the permit to send it; `None` if the client has gone.
+    /// Returns the run's next event and the permit to send it; `None` if the client has disconnected.
     async fn next_event_with_permit(
         &self,
         run: &mut Run,
@@ -130,7 +132,7 @@ impl ClientStream {
         }
     }
 
-    /// Ends a run without events.
+    /// Completes the reply to a run that had no events.
     async fn end_without_events(&self, stored: bool) -> ClientEnd {
         match &self.named {
             Some(id) if !stored => {
@@ -143,7 +145,7 @@ impl ClientStream {
         ClientEnd::Over
     }
 
-    /// Handles a repeated message whose run has failed, waits for an answer, or was interrupted.
+    /// Completes the reply to a repeated message whose run has failed, waits for an answer, or was interrupted.
     async fn replay_or_resume(&self, run: &mut Run, error: RunError) -> ClientEnd {
         match error {
             RunError::Followed { .. } | RunError::Node { .. } => {
@@ -165,7 +167,7 @@ impl ClientStream {
         }
     }
 
-    /// Resumes the interrupted invocation instead of the run, unless the invocation waits for answers.
+    /// Resumes the interrupted invocation, unless it waits for answers. The resume replaces the run.
     async fn resume_interrupted(&self, run: &mut Run) -> ClientEnd {
         let Some(invocation) = &self.repeatable else { return ClientEnd::Over };
         let asked = self.runner.questions(&self.key).await;
@@ -197,7 +199,8 @@ impl ClientStream {
         }
     }
 
-    /// Sends the stored events of a repeated message. Returns whether both the client and the storage are still there.
+    /// Sends the stored events of a repeated message. Returns false if the client has disconnected or the storage
+    /// fails.
     async fn send_stored_events(&self) -> bool {
         let Some(invocation) = &self.repeatable else { return true };
         let loaded = self.api.sessions.get_session(&self.key, GetSessionConfig::all()).await;
@@ -217,7 +220,7 @@ impl ClientStream {
         true
     }
 
-    /// Waits until the client has received the previous event; `None` if the client has gone or takes too long.
+    /// Waits until the client has received the previous event; `None` if the client has disconnected or takes too long.
     async fn reserve(&self) -> Option<SendPermit<'_>> {
         let late = self.api.clock.sleep(self.api.limits.slow_client_timeout);
         tokio::select! {
@@ -226,7 +229,7 @@ impl ClientStream {
         }
     }
 
-    /// Sends the client one more event. Returns whether the client is still there.
+    /// Sends the client one more event. Returns false if the client has disconnected.
     async fn send(&self, event: Result<Arc<Event>, Failure>) -> bool {
         let permit = self.reserve().await;
         permit.map(|permit| permit.send(event)).is_some()

@@ -66,8 +66,8 @@ impl Failure {
         json!({ "error": format!("{code}: {message}"), "error_details": details }).to_string()
     }
 
-    /// Returns the answer to a request without a stream. Only errors that the client can act on have a reason: the
-    /// texts of others may contain data of tools and models.
+    /// Returns the reply to a request without a stream. It has a reason only if the client can do something about the
+    /// error: other texts may contain data of tools and models.
     // H51, H52
     pub(crate) fn answer(self, session: &str) -> ApiError {
         let error = match self {

@@ -1,4 +1,4 @@
-//! Runs of agents for requests: reads the request, limits who may run, and drives the run in a task for its client.
+//! Runs agents for requests: reads the request, checks rights and limits, and drives the run in a task for its client.
 
 use pleach_core::SessionKey;
 use pleach_runner::internal::{Turn, Turns};
@@ -15,7 +15,7 @@ pub(crate) use prepare::prepare_detached;
 pub(crate) use prepare::{Prepared, check_is_question, exists, prepare};
 pub(crate) use slots::RunSlots;
 
-/// The turns of the runs, or of the changes, of sessions.
+/// Lets the runs of a session, or the changes of its state, take turns.
 pub(crate) type SessionTurns = Turns<SessionKey>;
 /// A turn in a session.
 pub(crate) type SessionTurn = Turn<SessionKey>;

@@ -30,12 +30,12 @@ pub(crate) struct Prepared {
     pub(crate) key: SessionKey,
     /// The invocation of a message that the client may have sent before.
     pub(crate) repeatable: Option<InvocationId>,
-    /// Whether files are sent in a block of their own.
+    /// Whether files are sent in a separate block.
     pub(crate) splits_artifacts: bool,
     /// The invocation that a message names, which may have ended.
     pub(crate) named: Option<InvocationId>,
-    /// Whether the run yields its message first, once it is stored. A stream begins only then, when it is known that
-    /// the session exists.
+    /// Whether the run yields its message as its first event, once the message is stored. The stream begins only then,
+    /// when it is known that the session exists.
     pub(crate) announces: bool,
     /// Whether the client asks for fragments.
     pub(crate) streams: bool,
@@ -46,11 +46,12 @@ pub(crate) struct Prepared {
     pub(crate) turn: Option<SessionTurn>,
 }
 
-/// Checks a request, in the order in which google-adk does.
+/// Checks a request, in the same order as google-adk.
 ///
 /// # Errors
-/// 400 without an app, 404 and 403 for an app that is not served, 403 for another user, 422 for settings that exclude each other, 404
-/// for a session that does not exist, 409 when other runs of the session take too long, 429 and 503.
+/// - 400 without an app, 404 or 403 for an app that is not served, 403 for another user.
+/// - 422 for settings that exclude each other, 404 for a session that does not exist.
+/// - 409 if other runs of the session take too long, 429 if the user has too many runs, 503 during a shutdown.
 pub(crate) async fn prepare(
     api: &Arc<Api>,
     caller: &Caller,
@@ -78,10 +79,11 @@ pub(crate) async fn prepare(
     }
     let key = SessionKey::new(app, user, body.session_id.as_str());
     let repeatable = invocation_of_key(headers, &key, &body)?;
-    // A caller that may not answer gets a status instead of a stream.
+    // If the caller may not answer, the reply must be a status and not a stream.
     let checks_answers = answers(&body) && matches!(caller, Caller::User(_));
     let announces = streams && repeatable.is_none() && (starts_invocation(&body) || checks_answers);
-    // If the run itself reports a missing session before the stream begins, the store is read only once.
+    // If the run announces its message, it reports a missing session itself, before the stream begins. So the store is
+    // read only once.
     if streams && !announces && !api.auto_create_session && !exists(api, &key).await? {
         return Err(no_session(&body.session_id));
     }
@@ -100,11 +102,11 @@ pub(crate) async fn prepare(
     Ok(Prepared { runner, run, key, repeatable, splits_artifacts, named, announces, streams, detaches, slot, turn })
 }
 
-/// Prepares a run that the inspector starts, and that continues without a client. `invocation` is the invocation that
-/// the run continues, if any.
+/// Prepares a run that the inspector starts. The run continues without a client. If it may join an active run of its
+/// invocation, `invocation` names that.
 ///
 /// # Errors
-/// 409 when other runs of the session take too long, 429 and 503.
+/// 409 if other runs of the session take too long, 429 if the user has too many runs, 503 during a shutdown.
 #[cfg(feature = "inspect")]
 pub(crate) async fn prepare_detached(
     api: &Arc<Api>,
@@ -136,7 +138,7 @@ pub(crate) async fn prepare_detached(
 /// Waits until the earlier runs of the session have ended, but no longer than `slow_client_timeout`.
 ///
 /// # Errors
-/// 409 when they take longer, 503 if the server shuts down meanwhile.
+/// 409 if they take longer, 503 if the server shuts down while the request waits.
 async fn turn(api: &Api, key: &SessionKey, joins: Option<&InvocationId>) -> Result<Option<SessionTurn>, ApiError> {
     let mut ended = api.ending.subscribe();
     tokio::select! {
@@ -156,7 +158,7 @@ async fn take_or_join(turns: &SessionTurns, key: &SessionKey, joins: Option<&Inv
     }
 }
 
-/// Checks that an answer is for a question. Sleeps and waits for signals are not answered by people.
+/// Checks that an answer is for a question to a person, and not for a sleep or a wait for a signal.
 ///
 /// # Errors
 /// 400, with the id.
@@ -179,7 +181,7 @@ fn named_invocation(body: &RunBody) -> Option<InvocationId> {
     body.invocation_id.as_deref().filter(|id| is_named && !id.is_empty()).map(InvocationId::from)
 }
 
-/// Returns true if the request is a message that starts an invocation. Its event is then the first of its run.
+/// Returns true if the request has a message that starts an invocation. The message is then the first event of the run.
 fn starts_invocation(body: &RunBody) -> bool {
     body.new_message.is_some() && !answers(body) && body.invocation_id.as_deref().is_none_or(str::is_empty)
 }
@@ -221,7 +223,7 @@ fn invocation_of_key(headers: &HeaderMap, key: &SessionKey, body: &RunBody) -> R
     Ok((!answers(body) && body.new_message.is_some()).then(|| invocation_of(key, text)))
 }
 
-/// Returns the invocation id of an idempotency key, which is the same for the same key of a session.
+/// Returns the invocation id of an idempotency key. The same key in the same session always has the same id.
 fn invocation_of(session: &SessionKey, key: &str) -> InvocationId {
     let mut hash = Sha256::new();
     for text in [session.app_name.as_str(), session.user_id.as_str(), session.session_id.as_str(), key] {

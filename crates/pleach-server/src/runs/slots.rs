@@ -1,4 +1,4 @@
-//! [`RunSlots`]: the numbers of active runs, or followers, by user.
+//! [`RunSlots`]: limits the number of active runs, or followers, of a user.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -26,7 +26,7 @@ impl RunSlots {
     /// Takes a slot.
     ///
     /// # Errors
-    /// 429 if the user already has as many as the limit allows. `what` names the things that are counted.
+    /// 429 if the user has reached the limit. `what` is the name of the counted things in its text.
     pub(crate) fn take(&self, what: &str, app: &AppName, user: &UserId, limit: usize) -> Result<RunSlot, ApiError> {
         let key = (app.clone(), user.clone());
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);

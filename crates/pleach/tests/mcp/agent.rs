@@ -24,7 +24,7 @@ async fn responses(runner: &Runner, session: &str) -> Vec<Value> {
     responses
 }
 
-// A server made with rmcp serves an agent as a child process and over HTTP.
+// An agent uses a server made with rmcp, as a child process and over HTTP.
 #[tokio::test]
 async fn an_agent_calls_the_tools_of_a_server() {
     let running = server::http::serve().await;

@@ -1,4 +1,5 @@
-//! Results that users of other clients have reported. Each test names the report and checks the response that the model gets.
+//! Results of servers with which users of other clients had problems. Each test names the report, and checks the
+//! response that the model gets.
 
 use pleach::mcp::{McpEndpoint, McpToolset};
 use pleach::prelude::*;

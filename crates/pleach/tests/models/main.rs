@@ -1,4 +1,4 @@
-//! Models of providers: made by name, and used by an agent.
+//! Tests of providers' models: making them by name, and using them in an agent.
 #![cfg_attr(feature = "openai", expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails"))]
 
 mod names;

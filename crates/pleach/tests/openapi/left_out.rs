@@ -1,4 +1,4 @@
-//! Every operation of a document becomes a tool or is named as left out, whatever the faults of the document.
+//! Every operation of a document becomes a tool, or is reported as left out, even if the document has faults.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ fn operations(document: &Value) -> BTreeSet<String> {
     found
 }
 
-/// The operations that are tools, and the operations that are named as left out.
+/// The operations that are tools, and the operations that are reported as left out.
 fn accounted(toolset: &OpenApiToolset) -> (BTreeSet<String>, BTreeSet<String>) {
     let tools = toolset.list_tools().iter().map(|tool| tool.operation().to_string()).collect();
     let left_out = toolset.left_out().iter().filter_map(|fault| fault.operation.clone()).collect();

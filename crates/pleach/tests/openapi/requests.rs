@@ -117,7 +117,7 @@ async fn arguments_stay_in_their_place() {
     }
 }
 
-/// Whatever a model writes, the path keeps the segments of the document, and the last segment is the argument.
+/// A model cannot change the segments of a path: only the last segment is the argument.
 #[tokio::test]
 async fn no_text_leaves_its_segment() {
     let parameters = json!([{"name": "id", "in": "path", "schema": {"type": "string"}}]);

@@ -157,7 +157,8 @@ async fn yield_often() {
     }
 }
 
-// The status is known: a body that does not end costs five seconds, not the time of the call.
+// The status is already known, so a body that does not end is awaited for five seconds, and not for the time of the
+// call.
 #[tokio::test]
 async fn the_body_of_an_error_is_waited_for_five_seconds() {
     let head = "HTTP/1.1 500 Internal Server Error\r\ncontent-length: 100\r\n\r\nout of";

@@ -110,7 +110,7 @@ async fn short_keys_and_their_forms_in_urls_are_hidden() {
     }
 }
 
-// The names of this machine lead to it whatever the resolver of the system says of them.
+// The names of this machine lead to this machine, even if the system's resolver has other addresses for them.
 #[tokio::test]
 async fn all_names_of_this_machine_lead_to_it() {
     let server = Server::start(|_| Answer::json("{}")).await;

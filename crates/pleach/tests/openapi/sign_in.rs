@@ -1,4 +1,4 @@
-//! The tokens of sign-ins, whatever users, servers and clocks do.
+//! The tokens of sign-ins, with odd users, servers and clocks.
 
 use std::sync::{Arc, Mutex};
 
@@ -34,8 +34,9 @@ impl pleach::Clock for ManualClock {
     }
 }
 
-/// Starts a server of an API and of its tokens `access-1`, `access-2` and so on. Each comes with a refresh token, `again-1`, `again-2`
-/// and so on, that can be used once. `api` answers the requests of the API.
+/// Starts a server with an API and a token endpoint. It issues the tokens `access-1`, `access-2` and so on, each with a
+/// refresh token `again-1`, `again-2` and so on. A refresh token can be used once. `api` answers the requests of the
+/// API.
 async fn server(expires_in: Value, api: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Server {
     let given: Mutex<Vec<String>> = Mutex::default();
     Server::start(move |request| {
@@ -84,7 +85,7 @@ fn toolset(server: &Server) -> OpenApiToolset {
     builder(server, flows(server)).credential_for("oauth", oauth2(client())).build().unwrap()
 }
 
-/// A model that calls the operation as often as each number says, and replies after each number of calls.
+/// A model that, for each number, calls the operation that many times and then replies.
 fn model(calls: &[usize]) -> ScriptedModel {
     let mut model = ScriptedModel::calling("f", json!({}));
     for (place, &count) in calls.iter().enumerate() {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::server::{Answer, Request, Server};
 use crate::support::{call, document, drain};
 
-/// Starts a server of an API and of its tokens. It accepts `access-1`, `access-2` and so on, in this order.
+/// Starts a server with an API and a token endpoint. The API accepts `access-1`, `access-2` and so on, in this order.
 async fn api() -> Server {
     let count = std::sync::atomic::AtomicU32::new(0);
     Server::start(move |request| {

@@ -175,7 +175,7 @@ async fn the_load_of_runners_is_read_while_they_live() {
     queued.await.unwrap();
     assert_eq!(load("pleach.runs.active"), ["pleach.app.name=t 0"]);
     drop(runner);
-    // A gauge without Runners has no points: a Runner that is gone is not reported as idle.
+    // A gauge without Runners has no points, so a Runner that was dropped is not reported as idle.
     assert_eq!(load("pleach.runs.active"), [] as [&str; 0]);
 }
 

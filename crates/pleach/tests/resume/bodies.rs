@@ -34,7 +34,7 @@ pub(crate) fn label(name: &str, input: &Value) -> String {
     format!("{name}#{hash:x}")
 }
 
-/// The text with the ids that the runtime made, which differ in every run, replaced by equal ones.
+/// Replaces the ids that the runtime made, which differ in every run, by equal ones.
 pub(crate) fn stable(text: &str) -> String {
     const ID: &str = "adk-00000000-0000-4000-8000-";
     const DIGITS: usize = 12;
@@ -74,11 +74,11 @@ pub(crate) fn question(ctx: &Context, number: u8) -> String {
     format!("{}#{number}", ctx.node_path())
 }
 
-/// A time less than a minute after the times of the clocks of all processes.
+/// A time less than a minute after the times of all processes' clocks.
 const SOON: u64 = 1_800_000_060;
 const LATE: u64 = 4_000_000_000;
 
-/// The end of the ids of questions that the person leaves open until their deadline.
+/// The suffix of the ids of questions that the person leaves open until their deadline.
 pub(crate) const OPEN: &str = "~open";
 
 /// Returns true if the deadline of a question comes before the person answers.
@@ -386,7 +386,7 @@ impl Family {
 }
 
 fn parent(name: &str, task: &Task, world: &World) -> FunctionNode<Dynamic, String> {
-    // The next attempt of a parent that failed by itself runs new children (R404); a resumed parent finds the old ones.
+    // If a parent itself failed, its next attempt runs new children (R404), but a resume finds the old ones.
     let trouble = Trouble { late: task.trouble.late && !task.retry, ..task.trouble.clone() };
     let (family, world) = (Family::new(task, world), world.clone());
     let asks = matches!(task.work, Work::Parent { end: ParentEnd::Asks, .. });

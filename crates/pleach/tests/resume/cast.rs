@@ -29,7 +29,7 @@ pub(crate) struct Around<'a> {
     is_safe: bool,
     /// Whether nothing may ask, because an invocation within a tool call cannot wait.
     is_quiet: bool,
-    /// Whether nothing may escalate, because the progress of parallel agents at that time depends on chance.
+    /// Whether nothing may escalate: the escalation would stop parallel agents, whose progress depends on chance.
     is_beside: bool,
     /// Whether an agent with a model is above.
     is_below: bool,
@@ -44,7 +44,7 @@ enum Modes {
     Any,
     /// Only conversations: for the root and the sub-agents of a shell.
     Chat,
-    /// Only modes that are called: for nodes and the sub-agents of tasks.
+    /// Only modes in which the agent is called: for nodes and the sub-agents of tasks.
     Called,
     /// Only single turns: an agent that answers once delegates no tasks.
     // L190
@@ -135,7 +135,8 @@ fn with_model(
 ) -> Shared {
     let mut builder: LlmAgentBuilder = LlmAgent::builder(name);
     let mut callees = Vec::new();
-    // If the run fails after the status, the person may send the result before the model has seen the status.
+    // If the run fails after the status was stored, the person may send the result before the model has seen the
+    // status.
     let answers_once = mode != Mode::Chat || script.fails();
     let is_called = |sub: &Shared| sub.agent().and_then(|spec| spec.mode) != Some(AgentMode::Chat);
     // If a parallel call fails, it depends on chance whether a called agent has answered. A resume has its answer at once.
@@ -211,7 +212,8 @@ fn add_tool(
         ToolKind::Confirmed | ToolKind::Asks | ToolKind::LongRunning { .. } if around.is_quiet => &ToolKind::Plain,
         ToolKind::Exit if around.is_beside => &ToolKind::Plain,
         ToolKind::Writes if around.is_several => &ToolKind::Plain,
-        // Two calls of a batch write one key. If a resume calls only the one that failed, the last write depends on chance.
+        // Two calls of a batch write one key. If a resume repeats only the call that failed, the last write depends on
+        // chance.
         ToolKind::Writes if plan.trouble.fails > 0 => &ToolKind::Plain,
         // With a status the agent answers, and answers again when the result comes.
         ToolKind::LongRunning { .. } if answers_once => &ToolKind::LongRunning { has_status: false },

@@ -1,15 +1,15 @@
-//! The property: a run that is cut off and resumed equals the run that was not cut off.
+//! The property: a run that is cut off and resumed equals a run that was not cut off.
 //!
 //! The rules in detail:
 //! - The output and the state at the end are the same.
 //! - Every node run has the same single output: nothing is lost or doubled.
-//! - A node run whose output is stored does not begin again, in resumable apps and in others. This includes a resume of the
-//!   finished invocation, which stores nothing, or only echoes and end marks in a resumable app.
-//! - Whenever the person is asked, the open questions equal the questions of the live run. Only a node that was cut off
-//!   between several questions asks the rest later.
+//! - A node run whose output is stored does not begin again, even if the app is not resumable. This includes a resume
+//!   of the finished invocation. Such a resume stores nothing; in a resumable app it may store echoes and end marks.
+//! - Whenever the person is asked, the open questions equal the questions of the run that was not cut off. There is one
+//!   exception: a node that was cut off between several questions asks the remaining ones later.
 //!
-//! Some nodes may run again: nodes without an event, nodes that wait for their output, nodes that were cut off, and nodes
-//! that ask or run others and have no result yet.
+//! Some nodes may run again: nodes without an event, nodes that wait for their output, nodes that were cut off, and
+//! nodes without a result that ask or run other nodes.
 // R1025, R1010, R1031, R909, R1011
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -100,7 +100,7 @@ fn compare(flow: &Flow, live: &Live, events: &[Arc<Event>], output: &Value) {
         };
         assert_eq!(results(events), results(&live.events), "the results of the runs");
     } else {
-        // Where lanes meet in an ordinary node, another lane may come first.
+        // If lanes meet in an ordinary node, another lane may reach it first.
         assert_eq!(results_by_node(events), results_by_node(&live.events), "the results of the nodes");
         assert_eq!(output.is_null(), live.output.is_null(), "the output");
     }
@@ -150,8 +150,9 @@ fn requests(world: &World, is_ordered: bool) -> Counts {
     requests
 }
 
-/// Returns true if every conversation has one possible order, because nothing that an agent sees happens in parallel. After a
-/// failure it depends on chance which responses of the batch are stored together.
+/// Returns true if every conversation has only one possible order. This needs two conditions: nothing that an agent
+/// sees happens in parallel, and nothing fails, because after a failure it depends on chance which responses of the
+/// batch are stored together.
 fn is_ordered(flow: &Flow) -> bool {
     !agents(flow).iter().any(|agent| agent.is_parallel() || agent.fails()) && flow.agent.is_some()
 }

@@ -19,13 +19,13 @@ pub(crate) struct Flow {
     pub(crate) tail: Tail,
 }
 
-/// The end of a graph: lanes that meet in an ordinary node, which runs once for each lane.
+/// The end of a graph.
 #[derive(Clone, Debug)]
 pub(crate) enum Tail {
     None,
-    /// An ordinary node, with a run for every lane.
+    /// Lanes that meet in an ordinary node, which runs once for each lane.
     Merge(Vec<Task>),
-    /// A node that waits for its output and has an output for the first lane only.
+    /// Lanes that meet in a node with `wait_for_output`, which has an output only for the first lane.
     // R307
     Filter(Vec<Task>),
 }
@@ -57,7 +57,7 @@ pub(crate) enum Block {
 pub(crate) struct Task {
     pub(crate) work: Work,
     pub(crate) trouble: Trouble,
-    /// Whether the engine tries a failed attempt again. Otherwise the run ends and the person resumes it.
+    /// Whether the engine retries a failed attempt. If not, the run ends and the person resumes it.
     pub(crate) retry: bool,
 }
 

@@ -1,4 +1,5 @@
-//! The place where a process keeps its sessions, and the way it waits: polling by hand distinguishes a deadlock from a long wait.
+//! [`Host`]: where a process keeps its sessions, and how it waits. In memory it polls by hand, which distinguishes a
+//! deadlock from a long wait.
 
 use std::future::Future;
 use std::pin::pin;
@@ -11,10 +12,10 @@ use pleach::{InMemorySessionService, SessionService};
 use pleach_testing::{FaultPlan, FaultySessions, Operation};
 use tokio::runtime::Runtime;
 
-/// More polls than any of the small workflows needs for an event.
+/// The maximum number of polls for an event. None of the small workflows needs as many.
 const MANY: usize = 20_000;
 
-/// Longer than any append takes; a longer wait is a deadlock.
+/// The longest wait for an append. A longer wait is a deadlock.
 const STUCK: Duration = Duration::from_secs(60);
 
 /// A place for sessions that outlives processes.
@@ -118,7 +119,8 @@ fn poll_by_hand<F: Future>(future: F) -> F::Output {
     panic!("no progress in {MANY} polls");
 }
 
-/// A service that fails after this many appends: the next append fails, with or without having stored its event, and so do all later ones.
+/// Returns a service that fails after this many appends. The next append fails, and stores its event only if `stored`
+/// is set. All later appends fail as well.
 pub(crate) fn cut(inner: Arc<dyn SessionService>, appends: usize, stored: bool) -> FaultySessions {
     let plan = FaultPlan::new().fail_from(Operation::Append, appends + 1);
     let plan = if stored { plan.lose_reply(Operation::Append, appends + 1) } else { plan };

@@ -22,7 +22,8 @@ use crate::world::{Counts, World};
 
 const INVOCATION: &str = "e-1";
 
-/// More turns than any case has questions and failures. A case that reaches it makes no progress.
+/// The maximum number of turns. It is more than the questions and failures of any case, so a case that reaches it makes
+/// no progress.
 const MANY_TURNS: usize = 200;
 
 /// The point at which a process ends before its run does.
@@ -30,7 +31,7 @@ const MANY_TURNS: usize = 200;
 pub(crate) enum Cut {
     /// The process ends after it has received this many events.
     AfterEvent(usize),
-    /// The append after this many others fails, with or without having stored its event.
+    /// After this many appends, the next one fails. Its event is stored only if `stored` is set.
     AtAppend { appends: usize, stored: bool },
 }
 
@@ -121,9 +122,9 @@ impl<'a> Play<'a> {
         panic!("no end after {MANY_TURNS} turns");
     }
 
-    /// Sends the signals that runs have waited for and do not wait for now, the later branch first; a signal that is waited for would
-    /// start a run in parallel with the turns. Sends nothing if a cut may change the turn in which a question is asked. Returns false if
-    /// an append was cut off.
+    /// Sends the signals that runs have waited for, but not those that a run is waiting for now, because these would
+    /// start a run in parallel with the turns. The signal of the later branch is sent first. Sends nothing if a cut may
+    /// change the turn in which a question is asked. Returns false if an append was cut off.
     fn keep_signals(&mut self, runner: &Runner, open: &[Question]) -> bool {
         if asks_several(self.flow) {
             return true;
@@ -204,8 +205,8 @@ fn selected(open: Vec<Question>) -> Vec<Question> {
     open.iter().filter(is_chosen).cloned().collect()
 }
 
-/// Chooses the questions to answer next: one or all of the person's questions, or one question with a deadline if the person has none.
-/// They are in the order of their topics, because they are asked at different times in each process.
+/// Chooses the questions to answer next: one or all of the person's questions or, if there are none, one question with
+/// a deadline. The questions are sorted by topic, because each process asks them in another order.
 fn answered(open: &[Question], one_by_one: bool) -> Vec<&Question> {
     let asked: Vec<&Question> = open.iter().filter(|question| !is_due(question)).collect();
     match asked.first() {
@@ -215,7 +216,8 @@ fn answered(open: &[Question], one_by_one: bool) -> Vec<&Question> {
     }
 }
 
-/// A clock whose pauses between attempts end at once and whose deadlines never come: the play answers questions at their deadlines.
+/// A clock whose pauses between attempts end at once. Its deadlines never come, because the play itself answers
+/// questions at their deadlines.
 #[derive(Clone, Debug, Default)]
 struct NoDeadlines(FixedClock);
 

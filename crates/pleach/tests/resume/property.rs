@@ -1,4 +1,4 @@
-//! The cases: every kind of app, cut off at every point, in memory, in SQLite and in Postgres.
+//! Draws the cases: every kind of app is cut off at every point, in memory, in SQLite and in Postgres.
 
 #[cfg(any(feature = "sqlite", feature = "postgres"))]
 use proptest::strategy::{Strategy, Union};

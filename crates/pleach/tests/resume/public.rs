@@ -1,4 +1,5 @@
-//! The testkit's resume property, checked on the same random workflows: it must hold wherever the property of `check` does.
+//! Checks the testkit's resume property on the same random workflows. It must hold whenever the property of `check`
+//! holds.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -27,8 +28,9 @@ fn answer(question: &Question) -> Value {
     }
 }
 
-/// Returns true if the ends of two runs can be compared: nothing fails for good, no lanes meet in an ordinary node, and no model answers
-/// the status of a call. (If the process is cut off before the tool has run, the result comes first and the model answers once less.)
+/// Returns true if the ends of two runs can be compared. Nothing may fail for good, no lanes may meet in an ordinary
+/// node, and no model may answer the status of a call: if the process is cut off before the tool has run, the result
+/// comes first, and the model answers once less.
 fn is_steady(flow: &Flow) -> bool {
     let flow_text = format!("{flow:?}").replace("fails: 0", "");
     matches!(flow.tail, Tail::None) && !flow_text.contains("fails: ") && !flow_text.contains("has_status: true")

@@ -40,8 +40,8 @@ pub(crate) fn results_by_node(events: &[Arc<Event>]) -> BTreeMap<String, Vec<Str
     results
 }
 
-/// The complete runs: their output is stored. A run with a delegate is complete once its own end is recorded, because its work after
-/// the delegate is unknown before.
+/// The complete runs, whose output is stored. A run with a delegate is complete only when its own end is recorded,
+/// because it may have more work after the delegate.
 pub(crate) fn finished(events: &[Arc<Event>]) -> BTreeSet<String> {
     let outputs = events.iter().filter(|event| event.is_output_for(event.path()));
     let own = outputs.map(|event| event.path().to_string());
@@ -81,7 +81,8 @@ pub(crate) fn answers(events: &[Arc<Event>]) -> usize {
     events.iter().filter(|event| event.author() == "user" && event.function_responses().any(is_of_client)).count()
 }
 
-/// Returns false for the responses to calls of tasks, which are stored in the user's name as well.
+/// Returns true if the client has sent the response. Responses to calls of tasks are also stored as the user's, but the
+/// client has not sent them.
 fn is_of_client(response: &FunctionResponse) -> bool {
     !response.name.as_deref().is_some_and(is_agent)
 }
@@ -97,7 +98,8 @@ pub(crate) fn waits_for_word(events: &[Arc<Event>]) -> bool {
     asked > told
 }
 
-/// The texts, calls, responses and changes of agents, in no order: their distribution over events depends on the cut.
+/// The texts, calls, responses and changes of agents, in no order, because the cut decides how they are distributed
+/// over events.
 pub(crate) fn deeds(events: &[Arc<Event>]) -> Vec<String> {
     let (mut deeds, mut asked_for) = (Vec::new(), BTreeSet::new());
     // A resume does not repeat work after a stored output or a transfer.

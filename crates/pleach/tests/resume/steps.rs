@@ -39,7 +39,7 @@ impl Plan {
         if self.retry { step.retry(again()) } else { step }
     }
 
-    /// Begins a step when called, so that steps that are made together are numbered in order.
+    /// Begins a step when it is called, not when it is polled, so that simultaneous steps are numbered in order.
     fn one<'a>(
         &'a self,
         ctx: &'a Context,

@@ -50,7 +50,7 @@ pub(crate) struct Script {
     pub(crate) pauses: u8,
 }
 
-/// The mode of an agent, if the agents above leave the choice.
+/// The mode of an agent, if the agents above allow several modes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Mode {
     /// Others transfer to the agent.

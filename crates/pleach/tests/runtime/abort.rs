@@ -1,4 +1,4 @@
-//! Ending an invocation from outside, as an operator does.
+//! Tests of aborting an invocation from outside, as an operator does.
 
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ async fn an_invocation_is_aborted_wherever_it_is(backend: Backend) {
         assert!(here.abort(("ana", session)).await.unwrap(), "{session}");
         assert!(!here.abort(("ana", session)).await.unwrap(), "{session}: once");
         for runner in [&here, &there] {
-            // A run that hangs in the other process has not noticed it yet.
+            // A run that hangs in the other process has not noticed the abort yet.
             if session != "there" || std::ptr::eq(runner, &here) {
                 assert!(matches!(progress(runner, session).await, RunProgress::Aborted), "{session}");
             }

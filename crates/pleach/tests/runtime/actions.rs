@@ -211,7 +211,7 @@ async fn widgets_of_an_event_are_joined_with_the_widgets_of_the_context() {
     assert_eq!(ids, ["a", "b"]);
 }
 
-/// An error changes nothing, whichever of the changes is at fault.
+/// If one of several changes is faulty, none of them is made.
 #[tokio::test]
 async fn a_change_of_actions_is_made_whole_or_not_at_all() {
     let node = FunctionNode::new("node", async |ctx: Context| {

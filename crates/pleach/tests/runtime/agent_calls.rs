@@ -269,7 +269,8 @@ async fn l118_calls_that_need_one_credential_all_get_it() {
     assert!(given.iter().all(|given| given["apiKey"] == "hush" || given["api_key"] == "hush"), "{given:?}");
 }
 
-// L118: a call that asks for several things in turn has all of them in the end and asks for nothing twice.
+// L118: a call may ask for several things one after the other. In the end it has all of them, and asks for none of them
+// twice.
 #[tokio::test]
 async fn l118_a_call_keeps_the_answers_to_its_earlier_requests() {
     let model = Arc::new(ScriptedModel::calling("needs", json!({})).then_text("done"));
@@ -365,7 +366,7 @@ async fn r1210_a_task_is_not_ended_by_a_call_of_its_own_with_its_id() {
     let (runner, _) = runner(root);
     assert_eq!(runner.run("ana", "s1", "go").reply().await.unwrap(), "Which size?");
     assert_eq!(runner.run("ana", "s1", "the large one").reply().await.unwrap(), "Painted.");
-    // A response that the client repeats opens no task.
+    // If the client repeats a response, this opens no task.
     let late = FunctionResponse::new("call_0", "look", Map::new());
     let mut session = runner.sessions().get_session(&key(), Default::default()).await.unwrap().unwrap();
     let scope = session.events.iter().find_map(|event| event.isolation_scope().map(str::to_owned));
@@ -378,7 +379,7 @@ async fn r1210_a_task_is_not_ended_by_a_call_of_its_own_with_its_id() {
     assert_eq!((id.as_str(), result), ("call_0", json!({"result": "large"})));
 }
 
-// R1210: a window over the session's events does not hide the invocation of an open task.
+// R1210: even if a run loads only the newest events, it finds the invocation of an open task.
 #[tokio::test]
 async fn r1210_a_task_continues_though_the_run_loads_few_events() {
     let (_, worker) = asking_worker("w1", &["Which size?"]);
@@ -445,8 +446,8 @@ async fn r1210_a_turn_of_a_task_that_was_cut_keeps_its_message() {
     }
 }
 
-// R1010, R1210: a resumable workflow records its end while a task waits for the user. The work after the user's message can still be
-// resumed.
+// R1010, R1210: a resumable workflow records its end while a task waits for the user. Even so, the work after the
+// user's message can be resumed.
 #[tokio::test]
 async fn r1210_a_node_after_a_task_is_resumed_after_the_output_of_its_child() {
     let (_, worker) = asking_worker("look_1", &["Which size?"]);
@@ -477,7 +478,7 @@ async fn r1210_a_node_after_a_task_is_resumed_after_the_output_of_its_child() {
     assert_eq!(left(&sessions).await.1["behind"], true);
 }
 
-// L103: a response that would end the agent is not stored if another call of its batch fails.
+// L103: if another call of a batch fails, a response that would end the agent is not stored.
 #[tokio::test]
 async fn l103_a_failing_batch_stores_no_answer() {
     #[derive(Deserialize, serde::Serialize, JsonSchema)]

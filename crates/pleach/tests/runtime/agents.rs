@@ -47,7 +47,7 @@ fn call(name: &str, city: &str) -> (String, Value) {
     (name.to_owned(), json!({"city": city}))
 }
 
-/// The traces of a run in the session: the author, path, texts and calls of each event, and the state.
+/// What a run has left in the session: the author, path, texts and calls of each event, and the state.
 pub(crate) async fn left(sessions: &InMemorySessionService) -> (Vec<String>, pleach::Map) {
     let session = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
     let line = |event: &Event| {
@@ -59,14 +59,14 @@ pub(crate) async fn left(sessions: &InMemorySessionService) -> (Vec<String>, ple
     (session.events.iter().map(|event| line(event)).collect(), session.state)
 }
 
-/// Runs an agent to its end, and again with a cut after each of its events. The session and the number of tool calls must be the
-/// same each time.
+/// Runs an agent to its end. Then runs it again for each of its events, cuts the run off after that event and resumes
+/// it. The session and the number of tool calls must be the same each time.
 pub(crate) async fn cut_everywhere<N: Node>(agent: impl Fn(&Count) -> N) {
     cut_everywhere_in(false, agent).await;
 }
 
-/// Like [`cut_everywhere`], in an app that is resumable or not. A step of a resumable app begins while its checkpoint is stored, so
-/// its models must allow a further call.
+/// Like [`cut_everywhere`], in an app that is resumable or not. In a resumable app a step begins while its checkpoint
+/// is being stored, so the models must allow one more call.
 pub(crate) async fn cut_everywhere_in<N: Node>(resumable: bool, agent: impl Fn(&Count) -> N) {
     let whole_count = Count::default();
     let (whole, sessions) = runner_of_app(agent(&whole_count), resumable);
@@ -219,7 +219,7 @@ async fn l185_a_sub_agent_called_twice_and_cut_anywhere_leaves_the_same() {
     .await;
 }
 
-// L179: a resumed shell agent continues with the sub-agent and the round at which it was cut off.
+// L179: a resumed shell agent continues with the sub-agent and the round in which it was cut off.
 #[tokio::test]
 async fn l179_shell_agents_that_are_cut_anywhere_leave_the_same() {
     cut_everywhere(|count| {
@@ -406,7 +406,7 @@ async fn l179_shell_agents_of_graphs_are_cut_anywhere() {
     .await;
 }
 
-// L178, L179: marks that a resume holds back still decide where the next round of a loop begins.
+// L178, L179: a resume does not store some marks again, but they still decide where the next round of a loop begins.
 #[tokio::test]
 async fn l179_a_loop_that_is_cut_anywhere_runs_all_rounds() {
     cut_everywhere_in(true, |_| {
@@ -421,7 +421,7 @@ async fn l179_a_loop_that_is_cut_anywhere_runs_all_rounds() {
     .await;
 }
 
-// L110, L120: if an agent ends its turn while a job has no result, it waits for the job, even after a resume.
+// L110, L120: if an agent ends its turn before a job has a result, it waits for the job, even after a resume.
 #[tokio::test]
 async fn l120_a_resumed_agent_waits_for_its_job() {
     let job = || tool("job", "Begins.", async || Ok::<_, NodeError>(json!({"status": "begun"}))).long_running();
@@ -640,7 +640,7 @@ async fn l141_a_transfer_to_an_unknown_agent_fails() {
     assert_eq!(stored(&sessions).await.len(), 2);
 }
 
-// R1201: such an agent would lose the output of the node before it.
+// R1201: an agent in chat mode that follows a node would lose the node's output.
 #[tokio::test]
 async fn l180_an_agent_that_converses_follows_no_node() {
     let mut wf = Workflow::builder("wf");

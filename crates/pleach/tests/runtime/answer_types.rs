@@ -1,4 +1,4 @@
-//! Answers are checked against the type that the node declares before anything is stored.
+//! Tests that answers are checked against the type that the node declares, before anything is stored.
 
 use std::collections::BTreeMap;
 
@@ -41,8 +41,8 @@ struct Order {
     rest: BTreeMap<String, Value>,
 }
 
-/// Checks that each answer of `bad` is refused and not stored and that `good` is then accepted, for a returned question and for a
-/// question in the middle of a body.
+/// Checks that each answer of `bad` is refused and not stored, and that `good` is then accepted. It does so for a
+/// returned question, and for a question in the middle of a body.
 async fn check<T>(good: Value, bad: &[(Value, &str)])
 where
     T: Serialize + DeserializeOwned + JsonSchema + std::fmt::Debug + Send + Sync + 'static,
@@ -161,8 +161,8 @@ struct Server {
     ports: Vec<Even>,
 }
 
-/// Checks answers that fit the schema but not the type. They are refused before they are stored if a node declares the type, even
-/// in nested workflows. A question in the middle of a body is asked again.
+/// Checks answers that fit the schema but not the type. If a node declares the type, they are refused before they are
+/// stored, even in nested workflows. If a question was asked in the middle of a body, it is asked again.
 async fn check_type<T>(good: Value, bad: &[(Value, &str)])
 where
     T: Serialize + DeserializeOwned + JsonSchema + std::fmt::Debug + Send + Sync + 'static,
@@ -227,7 +227,7 @@ async fn a_child_whose_type_refuses_the_answer_asks_again() {
     assert_eq!(runner.answer("s1", "q", 4).unwrap().output::<Even>().await.unwrap(), Even(4));
 }
 
-/// If no store can keep an answer, the error blames the answer, whichever way it is sent.
+/// If no store can keep an answer, the error blames the answer. There are several ways to send the answer.
 #[tokio::test]
 async fn an_answer_that_cannot_be_stored_is_refused_as_an_answer() {
     let deep = |levels| (0..levels).fold(Value::Null, |inner, _| json!([inner]));

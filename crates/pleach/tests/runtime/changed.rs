@@ -1,4 +1,5 @@
-//! Workflows that were changed while an invocation waited: a clear error before anything runs instead of a wrong replay.
+//! Tests of workflows that were changed while an invocation waited. They must fail with a clear error before anything
+//! runs, and must not be replayed wrongly.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -135,7 +136,8 @@ impl Node for Versions {
     }
 }
 
-/// Values that the check of one graph has read are not used for another graph, whose nodes have another order.
+/// Each graph is checked against values that it has read itself. Values of another graph, whose nodes have another
+/// order, are not used.
 #[tokio::test]
 async fn r1010_each_graph_reads_its_own_runs() {
     let version = |swapped: bool| {

@@ -292,7 +292,7 @@ async fn r1150_a_retained_answer_keeps_its_call_and_the_newest_call_waits() {
     };
     let log = || vec![("i1", word("a")), ("i1", call("c", "f")), ("i1", answer("c"))];
     check(log(), 2, &["a  "]).await;
-    // The history cannot be cut between a call and its answer.
+    // A summary must not separate a call from its answer.
     check(log(), 3, &["a"]).await;
     check(log(), 9, &[]).await;
 }

@@ -127,7 +127,7 @@ async fn r643_a_caller_that_is_tried_again_continues_with_the_child_that_it_has_
     assert_eq!((lines, calls.load(Ordering::Relaxed)), (expected.map(String::from).to_vec(), 1));
 }
 
-/// The workflow is only polled when the children wake it.
+/// The workflow is polled only if the children wake it.
 #[tokio::test]
 async fn r643_a_child_that_another_one_or_a_task_has_started_is_found() {
     let (never, fed) = (Arc::new(Notify::new()), Arc::new(Notify::new()));

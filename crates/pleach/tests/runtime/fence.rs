@@ -1,4 +1,4 @@
-//! Two invocations on one session: one continues, the other one gets an error and stores no incomplete event.
+//! Two invocations on one session: one continues. The other one gets an error, and stores no incomplete event.
 //!
 //! `tests/processes/fence.rs` checks several processes.
 // R1115
@@ -104,7 +104,7 @@ async fn r1115_a_detached_run_that_loses_the_fence_notifies_its_followers() {
     assert_eq!(stored(&sessions).await, ["n@1: \"won\""]);
 }
 
-/// A process of an app whose node reserves and charges; `gate` holds it between the two steps.
+/// A process of an app whose node makes two steps: it reserves, and it charges. `gate` stops it between the two.
 fn shop(name: &'static str, sessions: &Arc<InMemorySessionService>, charged: &Charged, gate: Option<Gate>) -> Runner {
     let charged = Arc::clone(charged);
     let order = FunctionNode::new("order", move |ctx: Context| {
@@ -132,7 +132,7 @@ type Charged = Arc<std::sync::Mutex<Vec<&'static str>>>;
 /// Two notifications: a run has reached the gate, and it may pass.
 type Gate = Arc<(tokio::sync::Notify, tokio::sync::Notify)>;
 
-/// A sleeping process is mistaken for dead. When it wakes, another process has done its steps.
+/// A sleeping process is treated as dead. When it wakes, another process has done its steps.
 #[tokio::test]
 async fn r1115_a_run_that_has_lost_its_session_begins_no_step() {
     let (sessions, charged, gate) = (Arc::new(InMemorySessionService::new()), Charged::default(), Gate::default());

@@ -127,7 +127,8 @@ async fn events_stored_while_a_follower_reads_the_log_come_once() {
                 script.end("done");
             }
             let mut lines = rest(&mut follow).await;
-            // If the log was read before, "two" is live. If it was read after, "two" is stored and its fragment is outdated.
+            // If the log was read before "two" was stored, "two" comes from the run. If it was read after that, "two"
+            // comes from the store, and its fragment is outdated.
             let is_live = Arc::ptr_eq(gate, &sessions.after);
             assert_eq!(lines.iter().any(|line| line.ends_with(" tw")), is_live, "{lines:?}");
             // If the run continues, the event of this fragment is not stored yet.
@@ -452,7 +453,7 @@ async fn a_refused_request_does_not_end_the_followers_of_its_session() {
     let lines = rest(&mut follow).await;
     assert_eq!((lines.len(), lines[1].as_str()), (2, "wf@1/last@1: true"), "{lines:?}");
 
-    // A late answer does not end followers either, nor does a message that was stored before.
+    // Neither a late answer nor a message that was stored before ends followers.
     let mut follow = runner.follow_with("s1", options.after(ids(&runner).await.pop())).await.unwrap();
     let late = runner.answer("s1", "q1", false).unwrap().detach().await;
     assert!(matches!(late, Err(RunError::AlreadyAnswered { .. })), "{late:?}");
@@ -461,7 +462,8 @@ async fn a_refused_request_does_not_end_the_followers_of_its_session() {
     assert_eq!(follow.status(), FollowStatus::NotHere);
 }
 
-/// If one of two resumes loses the session before it has stored anything, it must not end the followers in its process.
+/// Two processes resume, and one of them loses the session before it has stored anything. This must not end the
+/// followers in that process.
 #[tokio::test]
 async fn a_resume_that_another_process_was_before_does_not_end_the_followers() {
     let root = || {
@@ -559,7 +561,8 @@ async fn a_client_that_saw_an_event_with_a_far_future_time_gets_the_later_events
     }
 }
 
-/// A replay reads the events in the order of the store, so every layout must keep the order of the run.
+/// A replay reads the events in the order in which the store returns them, so every layout must keep the order of the
+/// run.
 #[cfg(feature = "sqlite")]
 #[tokio::test]
 async fn events_after_a_far_future_time_are_loaded_in_the_order_of_the_run() {
@@ -602,7 +605,7 @@ async fn events_after_a_far_future_time_are_loaded_in_the_order_of_the_run() {
     }
 }
 
-/// A run that was cut off has to be resumed, not sent again.
+/// A run that was cut off must be resumed; sending its message again is not enough.
 #[tokio::test]
 async fn the_error_of_a_run_that_was_cut_off_names_the_remedy() {
     let (script, runner) = scripted_runner(sessions());

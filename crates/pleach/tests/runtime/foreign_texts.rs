@@ -1,4 +1,5 @@
-//! Texts, depths and numbers of models and tools that no store accepts. The results of tools are never lost because of a character.
+//! Models and tools that return texts, depths and numbers that no store accepts. A single character must never make a
+//! tool's result get lost.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -23,7 +24,8 @@ use crate::support::{key, runner, trace};
 const NUL: &str = "a\0b";
 const MENDED: &str = "a\u{fffd}b";
 
-/// A value with one more level. `json!` would copy the inner value, and a deep value cannot be dropped.
+/// A value with one more level. It is not made with `json!`, which would copy and drop the inner value: dropping a deep
+/// value overflows the stack.
 fn within(is_list: bool, key: &str, inner: Value) -> Value {
     if is_list { Value::Array(vec![inner]) } else { Value::Object(Map::from_iter([(key.to_owned(), inner)])) }
 }
@@ -325,7 +327,8 @@ async fn a_result_without_json_form_is_an_error_for_the_model() {
     assert_eq!(events.last().unwrap().text(), "done");
 }
 
-/// State that is nested too deep is refused when it is set, so the tool can handle the error, and not when the event is stored.
+/// State that is nested too deep is refused when it is set, and not later when the event is stored. So the tool can
+/// handle the error.
 #[tokio::test]
 async fn state_of_any_depth_leaves_the_run_whole() {
     let sets = tool("sets", "Sets.", async |ctx: ToolContext| {

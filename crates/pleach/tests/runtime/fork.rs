@@ -105,7 +105,7 @@ async fn r1141_state_is_that_after_the_event_and_shared_state_stays(backend: Bac
         state.as_object_mut().unwrap().extend(shared);
         state
     };
-    // `init` is null since the rewind, which is an event. Before the rewind the key does not exist.
+    // The rewind is an event that sets `init` to null. In forks from before the rewind, the key does not exist.
     for (at, ids, state) in [
         ("0", vec!["0"], json!({"k": 1})),
         ("1", vec!["0", "1"], json!({"k": 2, "gone": null})),
@@ -311,7 +311,8 @@ fn counting(calls: &Arc<AtomicU32>) -> Workflow {
     wf.build().unwrap()
 }
 
-/// The first event of `loud` records the end of `quiet`. A rewind to before `loud` has to record that end itself, and a fork copies it.
+/// The first event of `loud` records the end of `quiet`. A rewind to before `loud` undoes that event, so the rewind
+/// must record the end, and a fork must copy it.
 async fn r1141_ends_that_a_rewind_records_are_copied(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let calls = <[Arc<AtomicU32>; 2]>::default();
@@ -342,7 +343,8 @@ async fn r1141_ends_that_a_rewind_records_are_copied(backend: Backend) {
     }
 }
 
-/// If one event records the ends of two runs, a rewind to before one of them records the end of the other, which has no event.
+/// One event records the ends of two runs, which have no events. A rewind to before one of these runs must record the
+/// end of the other.
 async fn r1141_a_run_that_only_a_rewind_records_can_be_taken_back(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let runner = place.builder().await.root(counting(&Arc::default())).resumable(true).build().unwrap();
@@ -444,7 +446,7 @@ async fn a_fork_rests_until_it_is_continued() {
     assert!(matches!(status("asked").await.progress, RunProgress::Waiting));
 }
 
-/// A resume that is killed before its node has stored anything has continued the copy.
+/// A resume continues the copy, even if it is killed before its node has stored anything.
 #[tokio::test]
 async fn a_fork_that_was_resumed_rests_no_more() {
     let world = World::new();
@@ -471,7 +473,7 @@ async fn a_fork_that_was_resumed_rests_no_more() {
     assert_eq!(unfinished.len(), 2, "{unfinished:?}");
 }
 
-/// The deadline of a copy that was resumed and waits again fires. A redaction of a copy does not make its deadline fire.
+/// If a copy was resumed and waits again, its deadline fires. If a copy was only redacted, its deadline does not fire.
 #[tokio::test(start_paused = true)]
 async fn a_resume_ends_the_rest_of_a_fork_that_waits_and_a_redaction_does_not() {
     let world = World::new();

@@ -10,8 +10,9 @@ use tokio::sync::Semaphore;
 
 type Answer<T> = Result<T, SessionError>;
 
-/// A session service with gates. A load passes one gate before the session is read and one after. An append uses up one permit
-/// before the event is stored and one after. All other calls are passed through.
+/// A session service with gates. A load passes one gate before the session is read, and another one after that. An
+/// append uses up one permit before the event is stored, and another one after that. All other calls are passed
+/// through.
 #[derive(Clone, Debug)]
 pub(crate) struct Gated {
     pub(crate) sessions: Arc<InMemorySessionService>,
@@ -32,8 +33,9 @@ impl Gated {
         Self { sessions, before, after, storing, stored, loads }
     }
 
-    /// A service whose appends stall from the append with this number on, counted from 0. They stall before the event is stored, or
-    /// after it is stored and before the caller knows.
+    /// A service whose appends stall, from the append with this number on, counted from 0. If `is_stored` is set, they
+    /// stall after the event is stored, but before the caller learns of that. Otherwise they stall before the event is
+    /// stored.
     pub(crate) fn stalling(appends: usize, is_stored: bool) -> Self {
         let gated = Self::new();
         let gate = if is_stored { &gated.stored } else { &gated.storing };

@@ -137,7 +137,7 @@ async fn r708_a_task_continues_after_a_refused_transfer() {
     assert!(lines.iter().any(|line| line.contains("done")), "{lines:#?}");
 }
 
-/// The charges of a process that ends while it charges the first of two lanes, and of the process that continues.
+/// The charges of two processes: one that ends while it charges the first of two lanes, and one that continues.
 #[derive(Clone, Default)]
 struct Charges {
     made: Arc<Mutex<Vec<String>>>,

@@ -1,4 +1,4 @@
-//! One invocation with many callers: callers of one Runner share a run, and callers of another Runner execute nothing.
+//! One invocation with many callers. Callers of one Runner share a run, and callers of another Runner execute nothing.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -382,7 +382,7 @@ async fn a_caller_that_stays_gets_the_whole_run() {
     }
 }
 
-/// A resume would run a node again that has one of its two answers. A start runs nothing.
+/// The node has one of its two answers. A resume would run it again, but a start runs nothing.
 #[tokio::test]
 async fn a_start_does_not_run_an_invocation_that_waits_for_more_answers() {
     let runs = Arc::new(AtomicUsize::new(0));
@@ -466,7 +466,8 @@ async fn other_state_under_the_same_invocation_id_is_refused() {
     assert_eq!((session.events.len(), json!(session.state)), (before, json!({"a": 1, "b": 1})));
 }
 
-/// The state of a repeated start is compared with the state of the first request, not with the resume, which sets no state.
+/// The state of a repeated start is compared with the state of the first request. It is not compared with the resume,
+/// which sets no state.
 #[tokio::test]
 async fn r1103_a_repeated_start_joins_the_run_that_resumes_its_invocation() {
     let (script, runner) = scripted_runner(InMemorySessionService::new());
@@ -492,8 +493,8 @@ async fn r1103_a_repeated_start_joins_the_run_that_resumes_its_invocation() {
     assert_eq!((outputs.0.unwrap(), outputs.1.unwrap()), ("done".into(), "done".into()));
 }
 
-/// While a resume loads its session, the first message is not known yet. A start with another message must not join the resume, or
-/// the message would be lost.
+/// While a resume loads its session, the first message is not known yet. A start with another message must not join the
+/// resume, because that message would be lost.
 #[tokio::test]
 async fn r1103_another_message_does_not_join_a_resume_that_is_opened() {
     let (sessions, bodies) = (Gated::new(), Arc::new(AtomicUsize::new(0)));

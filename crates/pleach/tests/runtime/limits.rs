@@ -1,5 +1,5 @@
-//! Workflows far larger than any real one, each on the small stack of a test thread. They run live, and resumed if a resume
-//! takes another path.
+//! Tests of workflows that are far larger than real ones, on the small stack of a test thread. They run live and, if a
+//! resume executes other code, also resumed.
 
 use std::sync::Arc;
 
@@ -240,12 +240,12 @@ async fn values_nested_too_deep_are_refused_by_the_services() {
     assert!(matches!(&refused, RunError::Answer { id, .. } if id == "1"), "{refused:?}");
 }
 
-/// A level of nested workflows takes about 6 KB of stack in a build without optimisation, so 128 levels fit. Bodies that need more
-/// stack reach the limit of the stack first.
+/// Without optimisation, a level of nested workflows takes about 6 KB of stack, so 128 levels fit. If bodies need more
+/// stack, the stack limit is reached first.
 #[tokio::test]
 async fn nested_workflows_that_use_up_the_stack_fail_with_a_typed_error() {
     let mut node: Arc<dyn Node> = Arc::new(nested_workflows(120).unwrap());
-    // A body that uses a part of the stack, as a large handler does.
+    // The body uses a part of the stack, as a large handler does.
     for level in 0..20 {
         let below = node;
         let large = move |ctx: Context| {

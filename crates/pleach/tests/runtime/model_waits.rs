@@ -1,4 +1,4 @@
-//! A model whose client waits before it retries: followers of the run see why no event comes.
+//! Tests of a model whose client waits before it retries. Followers of the run see why no event comes.
 
 use std::sync::Arc;
 use std::time::Duration;

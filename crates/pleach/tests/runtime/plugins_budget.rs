@@ -1,4 +1,4 @@
-//! Budgets: the effects of each limit, the calls and tokens that are counted, and that nothing is counted twice.
+//! Budgets: the effects of each limit, and the calls and tokens that are counted. Nothing is counted twice.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,7 +52,7 @@ pub(crate) fn app(root: impl Node, budget: BudgetPluginBuilder) -> App {
     app_with(root, budget.build().unwrap(), Arc::new(InMemorySessionService::new()), SeqIds::new())
 }
 
-/// An app in a process of its own that shares its sessions with others.
+/// An app in a new process that shares its sessions with others.
 pub(crate) fn app_of(root: impl Node, budget: BudgetPlugin, sessions: Arc<InMemorySessionService>) -> App {
     app_with(root, budget, sessions, RandomIds)
 }

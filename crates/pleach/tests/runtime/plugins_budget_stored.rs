@@ -62,7 +62,8 @@ async fn a_resumed_run_continues_to_count_and_counts_nothing_twice() {
     trace(first.runner.run("ana", "s1", "go")).await;
     let open = first.runner.questions(key()).await.unwrap();
 
-    // Another process takes the answer. It knows of the first call; the waiting call of the tool was not made yet.
+    // Another process gets the answer. It knows that the model was called once; the tool call, which waits for the
+    // answer, was not made yet.
     let second = app_of(helper(&model), budget(), Arc::clone(&sessions));
     let run = second.runner.answer(key(), &open[0], json!({"confirmed": true})).unwrap();
     assert_eq!(run.reply().await.unwrap(), "paid");
@@ -267,7 +268,7 @@ fn failing(kind: &str, model: &ScriptedModel) -> Arc<dyn Node> {
 
 #[tokio::test]
 async fn a_failed_call_is_stored_with_the_failure() {
-    // For the agent as a tool, the model call of its caller is counted as well.
+    // If the agent is called as a tool, the model call of its caller is counted as well.
     for (kind, calls_of_run) in [("agent", 1), ("shell", 1), ("workflow", 1), ("tool", 2)] {
         let sessions = Arc::new(InMemorySessionService::new());
         let model = ScriptedModel::new();

@@ -72,7 +72,7 @@ async fn only_the_last_invocations_are_shown_and_the_session_keeps_all() {
     assert_eq!(shown(&requests[3]), ["b", "call", "response", "two", "c"]);
 }
 
-/// Texts of other agents are treated as user messages, but the question that all of them work on stays visible.
+/// Texts of other agents look like user messages. Even so, the question that all of them work on stays visible.
 #[tokio::test]
 async fn the_question_of_the_present_invocation_is_always_shown() {
     let model = ScriptedModel::saying("draft").repeating();

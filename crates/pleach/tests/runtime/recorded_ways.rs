@@ -97,7 +97,7 @@ async fn a_failure_that_the_caller_has_not_handled_may_be_tried_again() {
     assert_eq!((output.unwrap(), count(&calls)), ("a".to_owned(), 2));
 }
 
-/// The caller has not handled the failure of a lane merely because another lane continued after it.
+/// Another lane continued after the failure of a lane. This does not mean that the caller has handled the failure.
 #[tokio::test]
 async fn a_failure_that_ends_the_caller_is_tried_again_even_if_a_sibling_left_events_after_it() {
     let (calls, sessions) = (Arc::default(), Sessions::default());
@@ -313,7 +313,8 @@ async fn after_a_failure_of_plan_b_only_the_failure_of_plan_a_is_returned() {
     }
 }
 
-/// As in google-adk a child's failure has one error event, unless the caller is tried again or had handled the failure.
+/// As in google-adk, the failure of a child has only one error event. The caller adds another one if it is tried again,
+/// or had handled the failure.
 #[tokio::test]
 async fn a_failure_of_plan_b_leaves_no_error_event_of_a_caller_that_is_not_tried_again() {
     let root = fallible(&Arc::default(), AfterFailure::Child, None);
@@ -365,8 +366,9 @@ async fn a_replayed_failure_is_classified_like_the_live_failure() {
     }
 }
 
-/// If a combinator keeps a failure while other calls of the body continue, the engine cannot know whether the body has caught the
-/// failure. It treats the failure as caught until the body returns it, which the caller's error event records.
+/// A combinator may keep a failure while other calls of the body continue, so the engine cannot know whether the body
+/// has caught the failure. It treats the failure as caught until the body returns it. The caller's error event records
+/// that.
 #[tokio::test]
 async fn a_failure_that_join_returns_later_has_an_error_event_of_the_caller_and_is_tried_again() {
     let (calls, sessions) = (Arc::default(), Sessions::default());
@@ -416,7 +418,7 @@ fn delegates_only(calls: &Arc<AtomicU32>, nested: bool) -> Workflow {
     wf.build().unwrap()
 }
 
-/// The same events as another program would have stored them, without pleach's metadata.
+/// The same events without pleach's metadata, as another program would have stored them.
 async fn without_notes(sessions: &Sessions) -> Sessions {
     let (stored, other) = (sessions.stored.get_session(&key(), Default::default()).await, Sessions::default());
     let request = pleach::CreateSession::new("t", "ana").with_session_id("s1");

@@ -234,7 +234,8 @@ async fn copies_have_the_state_of_their_source() {
     assert_eq!(json!(state), json!({"card": "[redacted]", "one": "one", "two": "two", "three": null}));
 }
 
-/// Calls that wait for a credential are made with their arguments when it comes, as is a call that waits for these calls.
+/// When a credential comes, the calls that wait for it are made with their arguments. The same applies to a call that
+/// waits for these calls.
 #[tokio::test]
 async fn calls_are_made_with_their_arguments() {
     #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -280,7 +281,7 @@ async fn calls_are_made_with_their_arguments() {
     runner.redact("s1", called.id().clone(), Redaction::new([args(0), args(1)], "request 7")).await.unwrap();
 }
 
-/// The engine's notes of user data can be redacted like the data.
+/// The engine's notes may contain user data, so they can be redacted as well.
 #[tokio::test]
 async fn caught_failures_can_be_redacted() {
     let (runner, sessions) = runner(rerun("outer", async |ctx: Context| {

@@ -1,4 +1,4 @@
-//! Answers that come twice, at once, late, or to another call than the newest one.
+//! Answers that come twice, at the same time or late, and answers to an older call than the newest one.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -233,8 +233,8 @@ async fn if_equal_answers_arrive_at_once_one_is_stored_and_all_succeed() {
     assert!(matches!(late, RunError::AlreadyAnswered { .. }), "{late}");
 }
 
-/// As in two processes: the second Runner has loaded the session before the first one stores its answer. It does not fail and
-/// does not take the session away from the first Runner's run.
+/// The two Runners act like two processes: the second one has loaded the session before the first one stores its
+/// answer. The second Runner does not fail, and does not take the session away from the first Runner's run.
 #[tokio::test]
 async fn if_two_runners_get_equal_answers_one_runs_and_both_succeed() {
     for is_done in [false, true] {

@@ -112,7 +112,7 @@ pub(crate) async fn invocation(sessions: &Sessions) -> pleach::InvocationId {
     session.events[0].invocation_id().clone()
 }
 
-/// ADK passes the value twice here and never the answer.
+/// In this case ADK passes the value twice, and never the answer.
 #[tokio::test]
 async fn r1020_an_answer_is_not_lost_where_another_node_led_to_the_same_successor() {
     let root = || {
@@ -422,7 +422,7 @@ async fn r1011_a_completed_node_does_not_run_again_for_a_question_that_it_did_wi
     assert_eq!(count(&calls), 1);
 }
 
-/// Both workflows ran in the first turn. When one message answers them, they continue one after the other.
+/// Both workflows ran in the first turn. One message answers both, and then they continue one after the other.
 #[tokio::test]
 async fn r623_nested_workflows_that_were_answered_keep_to_the_limit() {
     let running = Arc::new(AtomicU32::new(0));

@@ -1,4 +1,4 @@
-//! Settled sessions: if one process has found that a session needs no work, the next process does not read it.
+//! Settled sessions: if one process has found that a session needs no work, later processes do not read that session.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Signals: messages of programs to a run.
+//! Signals: messages that programs send to a run.
 
 use std::time::Duration;
 
@@ -181,7 +181,8 @@ async fn a_failed_invocation_keeps_signals() {
     assert_eq!(resumed.output::<u32>().await.unwrap(), 2);
 }
 
-/// A signal does not take a failed invocation away from the process that has resumed it, and a redaction does not make it refused.
+/// A signal does not take a failed invocation away from the process that has resumed it. A redaction does not make a
+/// failed invocation refuse signals.
 #[tokio::test(start_paused = true)]
 async fn a_failed_invocation_that_is_resumed_elsewhere_keeps_no_signal() {
     let world = World::new();
@@ -350,7 +351,7 @@ async fn a_queued_message_ends_with_a_drain_and_stores_nothing(backend: Backend)
     assert!(world.stored().await.iter().all(|line| !line.contains("two")));
 }
 
-/// A signal that meets another writer does not wait for a clock that is not advanced.
+/// If a signal meets another writer, it is tried again without waiting for the Runner's clock, which may not advance.
 async fn signals_that_meet_each_other_do_not_wait_for_the_clock(backend: Backend) {
     const SIGNALS: u32 = 12;
     let Some(place) = backend.place().await else { return };

@@ -182,7 +182,8 @@ impl Plugin for SlowSteps {
     }
 }
 
-/// A body that is dropped while the event of the step that took the signal is stored does not take the signal again.
+/// A step has taken the signal, and its body is dropped while the step's event is being stored. The body does not take
+/// the signal again.
 #[tokio::test(start_paused = true)]
 async fn a_signal_is_taken_once_by_a_body_that_times_out_after_it() {
     let world = World::new();
@@ -206,7 +207,7 @@ async fn a_signal_is_taken_once_by_a_body_that_times_out_after_it() {
     assert_eq!(runner.questions(("ana", "s1")).await.unwrap().len(), 1, "it waits for the second signal");
 }
 
-/// A wait that is dropped after its step does not put the signal back in place of the signal that came in between.
+/// A dropped wait does not put its signal back, so it cannot replace a signal that came in the meantime.
 #[tokio::test]
 async fn signals_are_taken_once_by_waits_that_are_dropped() {
     let world = World::new();
@@ -268,7 +269,8 @@ async fn signals_are_taken_once_by_waits_that_are_dropped() {
     assert_eq!(stored.last().unwrap(), "wf@1/work@1: 2", "{stored:?}");
 }
 
-/// Although the run has loaded no events, the signal is not kept for the run's own invocation, which never waits.
+/// An earlier invocation waits for the signal, but the run has loaded no events. Even so, the signal is not kept for
+/// the run's own invocation, which never waits.
 #[tokio::test(start_paused = true)]
 async fn a_wait_of_an_earlier_invocation_gets_its_signal_despite_a_run_that_loads_few_events() {
     let world = World::new();
@@ -368,7 +370,7 @@ async fn a_signal_after_the_end_of_the_root_is_refused() {
     assert_eq!(world.stored_events().await, 2);
 }
 
-/// The second signal is not refused although the last event of the root was sent before it is stored.
+/// The last event of the root was sent before the second signal is stored. Even so, the signal is not refused.
 #[tokio::test(start_paused = true)]
 async fn signals_that_wait_are_stored_before_an_event_that_was_sent_meanwhile() {
     let world = World::new();
@@ -409,7 +411,7 @@ async fn a_lost_reply_of_a_delivered_signal_does_not_stop_the_run() {
     }
     assert_eq!(sessions.faults(), 1);
 
-    // A sender that repeats itself does not take the session away from the process that has the signal.
+    // If a sender repeats a signal, it does not take the session away from the process that has the signal.
     let plan = FaultPlan::new().fail(Operation::GetSession, 1);
     let sessions = FaultySessions::new(Arc::clone(&world.sessions), plan);
     let there =

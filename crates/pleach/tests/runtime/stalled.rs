@@ -1,5 +1,5 @@
-//! A store that stalls: an append takes forever, whether or not its event is stored. No event that a caller has seen is lost, no
-//! finished node runs again, and work that does not need the store continues.
+//! Tests of a store that stalls: an append never returns, whether its event is stored or not. No event that a caller
+//! has seen is lost, no completed node runs again, and work that does not need the store continues.
 
 use std::future::pending;
 use std::sync::Arc;

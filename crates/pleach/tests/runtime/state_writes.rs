@@ -95,7 +95,8 @@ async fn sets_and_operations_of_one_delta_apply_in_their_order() {
     assert_eq!(*session.events[1].actions().state_delta(), expected);
 }
 
-/// An addition is applied once although its attempt failed and was tried again. Values that the failed attempt set stay, as in google-adk.
+/// If an attempt fails and is tried again, its addition is applied only once. Values that the failed attempt has set
+/// stay, as in google-adk.
 #[tokio::test]
 async fn a_failed_attempt_adds_nothing() {
     let tries = AtomicU32::new(0);
@@ -114,7 +115,8 @@ async fn a_failed_attempt_adds_nothing() {
     assert_eq!(state_of(&sessions).await, object(json!({"n": 11, "set": 1, "list": ["item"]})));
 }
 
-/// A fault that the node can know fails the node. A fault that only the store can know fails the run, and nothing is stored.
+/// If the node can notice a fault, the node fails. If only the store can notice it, the run fails and nothing is
+/// stored.
 #[tokio::test]
 async fn an_operation_that_does_not_fit_names_its_key() {
     let node = FunctionNode::new("node", async |ctx: Context| {
@@ -373,7 +375,8 @@ async fn state_is_read_with_its_types_outside_a_run() {
     assert!(FromState::<Prefs>::from_session(&empty).unwrap_err().message().contains("user:any"));
 }
 
-/// If the operation does not fit a value that another session has stored in the meantime, the run ends. On the resume it fails the node.
+/// If the operation does not fit a value that another session has stored in the meantime, the run ends. On the resume
+/// the node fails.
 #[tokio::test]
 async fn an_operation_that_does_not_fit_the_value_of_another_session_fails_the_node_on_the_resume() {
     let sessions = Arc::new(InMemorySessionService::new());
@@ -415,7 +418,7 @@ async fn a_readonly_context_shows_what_the_run_sees() {
     assert!(matches!(runner(node).0.run("ana", "s1", "go").output::<()>().await, Ok(()) | Err(RunError::NoOutput)));
 }
 
-/// A rewind sets a key to null that did not exist before.
+/// A rewind sets a key to null if the key did not exist before.
 #[tokio::test]
 async fn get_or_set_treats_null_as_absent() {
     let node = FunctionNode::new("node", async |ctx: Context| {

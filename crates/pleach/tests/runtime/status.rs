@@ -174,7 +174,7 @@ async fn a_process_resumes_invocations_that_were_cut_off_and_have_been_idle() {
     assert!(status(&runner, "a-fail").await.starts_with("failed"));
 }
 
-/// Recovery loops do not run nodes without a result again and again, although no event shows that such nodes have completed.
+/// No event shows that nodes without a result have completed. Even so, recovery loops do not run them again and again.
 #[tokio::test]
 async fn an_invocation_that_may_be_done_is_not_listed_as_unfinished() {
     for (resumable, expected) in [(false, "maybedone"), (true, "done")] {
@@ -194,7 +194,7 @@ async fn an_invocation_that_may_be_done_is_not_listed_as_unfinished() {
     }
 }
 
-/// Such a run is not "maybe done", so recovery continues it.
+/// A run that is cut off before its join is not "maybe done", so recovery continues it.
 #[tokio::test]
 async fn a_run_that_is_cut_off_before_its_join_is_unfinished() {
     let sessions = Sessions::default();
@@ -247,7 +247,7 @@ async fn a_run_that_is_cut_off_between_two_attempts_is_unfinished() {
     }
 }
 
-/// A call resumes a run that leaves no trace only once, although the run is unfinished again.
+/// A run that leaves no trace is unfinished again after a resume. Even so, one call resumes it only once.
 #[tokio::test]
 async fn a_call_resumes_no_session_twice() {
     let sessions = Sessions::default();
@@ -413,7 +413,7 @@ async fn a_node_without_a_result_is_unfinished_in_the_pause_of_its_step() {
     assert_eq!(status(&runner, "s1").await, "unfinished");
 }
 
-/// A condition that would answer differently the second time does not reduce the number of attempts.
+/// A retry condition may answer differently the second time. This must not reduce the number of attempts.
 #[tokio::test(start_paused = true)]
 async fn a_condition_is_asked_once_for_each_failure() {
     let asked = std::sync::Arc::new(std::sync::atomic::AtomicU32::new(0));

@@ -188,7 +188,7 @@ async fn a_question_of_an_ended_process_is_answered_within_two_seconds() {
 async fn a_deadline_waits_for_the_run_that_has_the_session() {
     let root = rerun("wait", async |ctx: Context| {
         if ctx.user_content().is_some_and(|content| content.text() == "work") {
-            // This is not a sleep of the run: the run is busy.
+            // The run does not sleep here: it is busy.
             tokio::time::sleep(2 * HOUR).await;
             return Ok("worked");
         }
@@ -222,7 +222,7 @@ async fn a_deadline_waits_for_the_run_of_another_process_that_shows_its_work() {
                     .with_deadline(std::time::UNIX_EPOCH + DEADLINE)
                     .with_default(false)
             });
-            // This is not a sleep of the run: the node works and stores nothing.
+            // The run does not sleep here: the node works and stores nothing.
             let works = wf.node("works", async || {
                 tokio::time::sleep(2 * HOUR).await;
                 "worked"
@@ -365,7 +365,7 @@ async fn if_an_answer_and_a_deadline_race_one_wins(backend: Backend) {
     assert!(people > 0 && clocks > 0, "{people} {clocks}");
 }
 
-/// Although a node without a result leaves no trace of its use of the default, a late answer must not apply as well.
+/// A node without a result leaves no trace of having used the default. Even so, a late answer must not apply as well.
 async fn a_late_answer_does_not_replace_a_default(backend: Backend) {
     let Some(place) = backend.place().await else { return };
     let world = World::at(&place).await;

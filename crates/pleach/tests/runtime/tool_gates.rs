@@ -104,7 +104,8 @@ async fn r852_a_condition_picks_the_calls_that_need_consent() {
     assert_eq!(trace(free.run("ana", "s1", "go")).await[1], "wf@1/add@1: {\"sum\":5}");
     let (gated, _) = runner(fed(json!(4), picky()));
     assert_eq!(trace(gated.run("ana", "s1", "go")).await[1], format!("wf@1/add@1: asks {SURE}"));
-    // Better than google-adk, which calls the condition with the raw arguments: arguments that cannot be read need consent.
+    // If the arguments cannot be read, the call needs consent. This differs from google-adk, which calls the condition
+    // with the raw arguments.
     let (unread, _) = runner(fed(json!("four"), picky()));
     assert_eq!(trace(unread.run("ana", "s1", "go")).await[1], format!("wf@1/add@1: asks {SURE}"));
 }
@@ -234,7 +235,7 @@ async fn r129_every_kind_of_secret_stays_with_the_agent() {
             "credentials": {"username": "u", "password": "hush1", "token": "hush2"},
             "additionalHeaders": {"X": "hush3"},
         },
-        // Unlike google-adk, which sends these secrets along.
+        // google-adk sends these secrets along; pleach does not.
         "oauth2": {"clientId": "c", "clientSecret": "hush4", "accessToken": "hush5", "refreshToken": "hush6", "codeVerifier": "hush7"},
         "serviceAccount": {"scopes": ["s"], "serviceAccountCredential": {"privateKey": "hush8"}},
     });
@@ -387,7 +388,7 @@ impl Plugin for Rival {
     }
 }
 
-/// The credential of a refused answer is not used later.
+/// If an answer was refused, its credential is not used later.
 #[tokio::test]
 async fn a_credential_whose_answer_was_refused_is_not_kept() {
     let sessions = Arc::new(InMemorySessionService::new());

@@ -1,4 +1,4 @@
-//! Texts of errors: `Display` of the outermost error is enough to act on and repeats nothing.
+//! Texts of errors: the text of the outermost error says what to do, and repeats nothing.
 
 use std::error::Error;
 use std::io;
@@ -47,7 +47,7 @@ async fn the_error_of_a_run_shows_why_its_node_failed() {
     assert_eq!(error.message(), "no rate for EUR");
 }
 
-/// If the stored text is google-adk's, only the error of the run has the remedy.
+/// If the stored text has google-adk's wording, only the error of the run has the remedy.
 #[tokio::test]
 async fn a_text_of_google_adk_gets_a_hint() {
     let node =

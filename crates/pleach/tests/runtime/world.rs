@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::backends::Place;
 use crate::support::{key, stored};
 
-/// Opens the session service of a place. The runtime's time does not pass in the meantime, nor while a database works.
+/// Opens the session service of a place. The runtime's time does not pass during this, or while a database works.
 async fn held(place: &Place) -> Arc<dyn SessionService> {
     let _held = HeldTime::new();
     let sessions = place.open().await;

@@ -1,4 +1,4 @@
-//! The content of spans, the values that they never contain, and the spans of agents and model calls.
+//! The content of spans, values that spans never contain, and the spans of agents and model calls.
 
 use std::future::pending;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Plans of faults that can never occur, and plans whose faults did not occur.
+//! Fault plans whose faults can never occur, and fault plans whose faults have not occurred.
 
 use std::time::Duration;
 

@@ -164,7 +164,7 @@ async fn arguments_that_are_no_object_fail_the_call_of_the_model() {
     assert!(error.to_string().contains("`weather` are not an object"), "{error}");
 }
 
-/// A branch without a rule before the branch with a rule is not an error.
+/// A select may have a branch without a rule before the branch with a rule. This is not an error.
 #[tokio::test]
 async fn the_branch_of_a_select_that_has_a_rule_is_answered() {
     let root = || {

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use crate::support::{alone, order};
 
-/// The number of the property's run that a body belongs to: 0 and 1 are whole runs, the others are cut off.
+/// The number of the run that a body belongs to. The property makes two whole runs, 0 and 1, and cuts all others off.
 fn number(ctx: &Context) -> usize {
     let app = &ctx.invocation().session_key().app_name;
     app.as_str().rsplit('-').next().unwrap().parse().unwrap()
@@ -157,7 +157,7 @@ impl StartCounts {
     }
 }
 
-/// A property of a workflow whose question depends on the number of times that the body has begun.
+/// A property of a workflow whose question depends on how often the body has begun.
 fn asks(question: fn(u32) -> RequestInput<bool>) -> ResumeProperty {
     let begun = StartCounts::default();
     let workflow = alone(move |ctx, _| {

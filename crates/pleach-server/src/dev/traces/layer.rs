@@ -1,4 +1,4 @@
-//! [`TraceLayer`]: a layer of a subscriber that records spans.
+//! [`TraceLayer`]: a subscriber layer that records spans.
 
 use tracing::Subscriber;
 use tracing::span::{Attributes, Id, Record};

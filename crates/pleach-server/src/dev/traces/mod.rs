@@ -1,8 +1,8 @@
 //! [`Traces`]: the spans of the latest runs, in memory.
 //!
 //! A [`layer`] of the program's subscriber records the spans that `docs/tracing.md` lists, and the program's spans
-//! around them. Spans hold no messages, so a [`plugin`] of the Runners adds the requests and responses of models, and
-//! the session of each run.
+//! around them. Spans contain no messages, so a [`plugin`] of the Runners adds the requests and responses of models,
+//! and the session of each run.
 
 mod layer;
 mod plugin;
@@ -30,12 +30,12 @@ use spans::Spans;
 /// The number of spans that are kept.
 const SPANS: usize = 10_000;
 
-/// The number of bytes that the attributes of all spans may take.
+/// The maximum size of the attributes of all spans together, in bytes.
 const BYTES: usize = 64 << 20;
 
 /// The spans of the latest runs, in memory, for the trace tab of a browser UI. Clones share the same spans.
 ///
-/// The server shows the spans that a layer of the program's subscriber has recorded. Without the layer there are no
+/// The spans are recorded by a layer, which the program must add to its subscriber. Without the layer there are no
 /// traces.
 ///
 /// ```
@@ -49,8 +49,8 @@ const BYTES: usize = 64 << 20;
 /// ```
 ///
 /// Spans of level INFO and above are recorded, including spans of other crates. A span is shown if it belongs to the
-/// trace of a run. The requests and responses of models are kept with the spans, without media and credentials. Beyond
-/// 10,000 spans or 64 MiB, the oldest are dropped.
+/// trace of a run. The requests and responses of models are kept with the spans, without media and credentials. At most
+/// 10,000 spans or 64 MiB are kept; the oldest spans are dropped first.
 ///
 /// ADK: `InMemoryExporter`
 // H110–H112
@@ -58,13 +58,13 @@ const BYTES: usize = 64 << 20;
 pub struct Traces(Recorder);
 
 impl Traces {
-    /// Returns an empty record.
+    /// Returns traces without any spans.
     #[must_use]
     pub fn new() -> Self {
         Self(Recorder::new(Spans::new(SPANS, BYTES), Arc::new(SystemClock)))
     }
 
-    /// Sets how many spans are kept, and how many bytes their attributes may take in all.
+    /// Sets how many spans are kept, and the maximum size of all their attributes together, in bytes.
     #[must_use]
     pub fn limits(self, spans: usize, bytes: usize) -> Self {
         self.spans().limit(spans, bytes);

@@ -1,4 +1,4 @@
-//! [`TracePlugin`]: adds to recorded spans the values that the spans lack.
+//! [`TracePlugin`]: adds values to recorded spans.
 
 use pleach_context::{CallbackContext, Hook, InvocationContext, Plugin};
 use pleach_core::{Content, Event};
@@ -13,11 +13,11 @@ use crate::redact::clean;
 /// The name of the plugin. It is not one of the app's own plugins.
 pub(in crate::dev) const PLUGIN: &str = "pleach_server_traces";
 
-/// The members of an event that are not part of the model's response.
+/// The members of an event that do not come from the model's response.
 const OF_EVENTS: &[&str] = &["actions", "author", "branch", "id", "invocation_id", "node_info", "timestamp"];
 
-/// Adds to the spans of runs their sessions, the requests and responses of models, and the ids of the events that
-/// answer tool calls.
+/// Adds these values to the spans of runs: the session, the requests and responses of models, and the ids of the events
+/// that answer tool calls.
 #[derive(Debug)]
 pub(crate) struct TracePlugin(pub(crate) Traces);
 
@@ -35,7 +35,7 @@ impl Plugin for TracePlugin {
         PLUGIN
     }
 
-    // An observer, so that traces show what the app's own plugins let through.
+    // The plugin is an observer, so that traces show requests and responses as the app's own plugins have left them.
     fn observes(&self) -> bool {
         true
     }
@@ -88,7 +88,7 @@ impl Plugin for TracePlugin {
     }
 }
 
-/// Returns a request or a response as a text without media, headers and credentials.
+/// Returns a request or a response as JSON text without media, headers and credentials.
 fn shown(value: &impl Serialize) -> Option<String> {
     let mut value = serde_json::to_value(value).ok()?;
     if let Value::Object(map) = &mut value {

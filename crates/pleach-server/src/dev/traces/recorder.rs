@@ -1,4 +1,4 @@
-//! [`Recorder`]: the spans of a process, shared by their writers and readers.
+//! [`Recorder`]: the spans of a process, shared by the layer, the plugin and the routes.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

@@ -23,7 +23,7 @@ pub(in crate::dev) async fn of_event(State(api): State<Arc<Api>>, path: TracePat
 pub(in crate::dev) async fn of_session(State(api): State<Arc<Api>>, path: TracePath) -> Result<Response, ApiError> {
     api.runner(&path.app)?;
     let spans = api.traces.as_ref().map(|traces| traces.spans().of_session(&path.id, &asker(&path)));
-    // The spans may take many megabytes; a blocking thread keeps runs from waiting.
+    // The spans may take many megabytes, so a blocking thread writes them, and runs do not have to wait.
     let shown = move || plain(&spans.unwrap_or_default().iter().map(|span| span.to_json()).collect());
     tokio::task::spawn_blocking(shown).await.map_err(|_| ApiError::Internal)
 }

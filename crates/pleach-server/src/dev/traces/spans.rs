@@ -1,4 +1,4 @@
-//! [`Spans`]: the open spans, and the latest ended ones.
+//! [`Spans`]: the open spans, and the latest spans that have ended.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::visit::Fields;
 
-/// The largest integer that JavaScript reads without rounding.
+/// The largest integer that JavaScript reads exactly.
 const IN_A_FLOAT: u64 = (1 << 53) - 1;
 
 const SESSION: &str = "gen_ai.conversation.id";
@@ -19,19 +19,19 @@ const RESPONSE: &str = "gcp.vertex.agent.llm_response";
 
 /// The spans of a process.
 pub(super) struct Spans {
-    /// The open spans by the subscriber's ids, which are reused for later spans.
+    /// The open spans by the ids that the subscriber gives them. It reuses an id once its span has ended.
     open: HashMap<u64, Open>,
     ended: VecDeque<Arc<Ended>>,
     bytes: usize,
     limits: (usize, usize),
-    /// The number of the newest span.
+    /// The id of the newest span.
     last: u64,
 }
 
 /// A span that has not ended.
 struct Open {
     span: Span,
-    /// The request of the next model call below this span.
+    /// The request of the next model call below this span, until that call's span is opened.
     request: Option<String>,
 }
 
@@ -48,7 +48,7 @@ struct Span {
     owner: Option<SessionKey>,
 }
 
-/// A span that has ended. Readers share it, so that they hold the lock only while they look for it.
+/// A span that has ended. Readers share it by `Arc`, so they need the lock only to find it.
 #[derive(Clone)]
 pub(super) struct Ended {
     span: Span,
@@ -56,7 +56,7 @@ pub(super) struct Ended {
     bytes: usize,
 }
 
-/// The scope of a request for spans: an app and, if the caller is bound to a user, that user.
+/// Who asks for spans: the app and, if the caller is bound to a user, that user.
 pub(super) struct Asker<'a> {
     pub(super) app: &'a str,
     pub(super) user: Option<&'a str>,
@@ -130,7 +130,7 @@ impl Spans {
         }
     }
 
-    /// Notes the session of an open span's run.
+    /// Sets the session of the run that an open span belongs to.
     pub(super) fn belongs_to(&mut self, key: u64, owner: &SessionKey) {
         if let Some(open) = self.open.get_mut(&key) {
             open.span.owner = Some(owner.clone());
@@ -151,8 +151,9 @@ impl Spans {
         }
     }
 
-    /// Adds the id of an event to the span of a call that it answers. If a call was made again, the latest span without
-    /// an event gets the id. Some providers number calls, so ids are only compared within a session.
+    /// Adds the id of an event to the span of a call that the event answers. If the call was made several times, the
+    /// latest span without an event gets the id. Some providers just number their calls, so call ids are compared only
+    /// within a session.
     pub(super) fn answered_by(&mut self, call: &str, event: &str, session: &SessionKey) {
         let is_of = |span: &Span| {
             span.attributes.get(CALL).is_some_and(|id| id == call)
@@ -164,7 +165,7 @@ impl Spans {
         }
     }
 
-    /// Returns the span of the model call or tool call of an event.
+    /// Returns the span of the model call or tool call that produced an event.
     // H110
     pub(super) fn of_event(&self, event: &str, asker: &Asker<'_>) -> Option<Arc<Ended>> {
         let is_of = |span: &Span| span.is_call() && span.attributes.get(EVENT).is_some_and(|id| id == event);
@@ -172,7 +173,7 @@ impl Spans {
         spans.find(|ended| is_of(&ended.span) && asker.may_see(ended.span.owner.as_ref())).cloned()
     }
 
-    /// Returns the spans of all traces in which a span belongs to a session, in the order in which they have ended.
+    /// Returns the spans of all traces that include a span of the session, in the order in which the spans ended.
     // H111
     pub(super) fn of_session(&self, session: &str, asker: &Asker<'_>) -> Vec<Arc<Ended>> {
         let is_of = |span: &Span| span.attributes.get(SESSION).is_some_and(|id| id == session);
@@ -198,7 +199,7 @@ impl Span {
 }
 
 impl Ended {
-    /// Returns the attributes, with the ids of the span.
+    /// Returns the attributes together with the ids of the span.
     // H110
     pub(super) fn attributes(&self) -> Value {
         let mut attributes = self.span.attributes.clone();
@@ -223,7 +224,8 @@ impl Ended {
     }
 }
 
-/// Returns the trace named by the span of an invocation. It is the same before and after a pause.
+/// Returns the trace id that the span of an invocation has as an attribute. All spans of an invocation have the same
+/// one, before and after a pause.
 fn trace_of(attributes: &Map) -> Option<u64> {
     let hex = attributes.get("pleach.trace_id")?.as_str()?;
     let low = hex.get(hex.len().checked_sub(16)?..)?;
@@ -236,7 +238,7 @@ fn trace_of(attributes: &Map) -> Option<u64> {
     reason = "a time since the epoch in nanoseconds has 61 bits"
 )]
 fn nanoseconds(seconds: f64) -> u64 {
-    // Whole microseconds: a float of seconds is not more precise.
+    // The time is rounded to microseconds, because seconds in a float are not more precise.
     (seconds * 1e6).round() as u64 * 1000
 }
 

@@ -6,7 +6,7 @@ use pleach_core::Map;
 use serde_json::Value;
 use tracing::field::{Field, Visit};
 
-/// The fields of a span as JSON, and the name that exporters show.
+/// The fields of a span as JSON, and the name under which exporters show the span.
 #[derive(Default)]
 pub(super) struct Fields {
     pub(super) attributes: Map,
@@ -17,9 +17,9 @@ impl Fields {
     fn take(&mut self, field: &Field, value: Value) {
         match field.name() {
             "otel.name" => self.name = value.as_str().map(str::to_owned),
-            // Fields for exporters, which show them elsewhere.
+            // Exporters do not show these fields as attributes.
             "otel.kind" | "otel.status_code" => {}
-            // `tracing` has no lists.
+            // `tracing` fields cannot be lists, so the list is made here.
             name @ "gen_ai.response.finish_reasons" => {
                 self.attributes.insert(name.to_owned(), Value::Array(vec![value]));
             }

@@ -1,4 +1,4 @@
-// The JSON API of the inspector. Paths are relative, so that a proxy may serve the page anywhere.
+// Calls the JSON API of the inspector. Paths are relative, so that a proxy may serve the page under any path.
 
 import { parse } from "./exact.js";
 
@@ -8,7 +8,7 @@ async function read(response) {
   try {
     json = parse(body);
   } catch {
-    // The text of a proxy, for example.
+    // The reply is not JSON: it may come from a proxy.
   }
   if (response.ok) return json;
   const detail = typeof json?.detail === "string" ? json.detail : json?.detail ? JSON.stringify(json.detail) : body;
@@ -36,7 +36,7 @@ function send(address, body) {
   });
 }
 
-/** Makes a session, by the API that every client uses. */
+/** Creates a session. The request uses the API of the server, not the inspector's. */
 export async function createSession(app, user, id) {
   const body = id ? { sessionId: id } : {};
   return read(await send(`../apps/${encodeURIComponent(app)}/users/${encodeURIComponent(user)}/sessions`, body));
@@ -48,12 +48,12 @@ export function sessionPath({ app, user, session }) {
   return `apps/${a}/users/${u}/sessions/${s}`;
 }
 
-/** Returns the address of a stream of news. */
+/** Returns the address of the stream of a session's new events. */
 export function livePath(key, after) {
   return `api/${sessionPath(key)}/live${query({ after })}`;
 }
 
-/** Returns the address of a session's picture as a document. */
+/** Returns the address of a session's picture as an SVG document. */
 export function pictureAddress(key, invocation) {
   return `api/${sessionPath(key)}/picture${query({ invocation, format: "svg" })}`;
 }

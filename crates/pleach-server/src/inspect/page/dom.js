@@ -1,4 +1,4 @@
-// Elements. Whatever an event holds becomes a text node: nothing here reads markup.
+// Makes elements. All contents of events become text nodes: nothing here reads markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 
@@ -12,7 +12,7 @@ function fill(element, props, children) {
   return element;
 }
 
-/** Makes an element: attributes, functions as listeners, and texts or elements as children. */
+/** Makes an element. In `props`, functions become listeners and all other values attributes. Children are strings or elements. */
 export function el(tag, props, ...children) {
   return fill(document.createElement(tag), props, children);
 }
@@ -22,12 +22,12 @@ export function svg(tag, props, ...children) {
   return fill(document.createElementNS(SVG, tag), props, children);
 }
 
-/** Shows elements in place of what an element shows. */
+/** Replaces the children of an element. */
 export function show(element, ...children) {
   element.replaceChildren(...children.flat().filter((child) => child !== null && child !== undefined && child !== false));
 }
 
-/** Returns the time of day of seconds since the epoch, with the day when it is not today. */
+/** Returns a time as text: the time of day, and also the day if it is not today. `seconds` are since the epoch. */
 export function time(seconds) {
   const date = new Date(seconds * 1000);
   if (Number.isNaN(date.getTime())) return String(seconds);
@@ -37,7 +37,7 @@ export function time(seconds) {
   return date.toDateString() === new Date().toDateString() ? clock : `${day} ${clock}`;
 }
 
-/** Returns a length of time in words. */
+/** Returns a duration as text. */
 export function duration(seconds) {
   if (!(seconds >= 0)) return "";
   if (seconds < 1) return `${Math.round(seconds * 1000)} ms`;
@@ -46,17 +46,17 @@ export function duration(seconds) {
   return `${(seconds / 3600).toFixed(1)} h`;
 }
 
-/** Returns a number of things in words. */
+/** Returns a number and what is counted, such as `2 events`. */
 export function count(number, thing) {
   return `${number} ${thing}${number === 1 ? "" : "s"}`;
 }
 
-/** Returns a value as text: texts as they are, everything else as JSON. */
+/** Returns a value as text: a string unchanged, all other values as JSON. */
 export function text(value) {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Shows a value: on one line, and in full when it is long and clicked. */
+/** Shows a value on one line. A click on a long value shows all of it. */
 export function value(of, most = 160) {
   const short = text(of) ?? "null";
   if (short.length <= most && !short.includes("\n")) return el("code", { class: "value" }, short);
@@ -83,7 +83,7 @@ export function notice(message, isError = false) {
   hiding = setTimeout(() => (place.className = ""), isError ? 12000 : 4000);
 }
 
-/** Makes a button that is off while its work is done, and shows why that failed. */
+/** Makes a button that calls `work`. While that runs, the button is disabled. If it fails, the reason is shown. */
 export function button(label, work, props) {
   const element = el("button", { type: "button", ...props }, label);
   element.addEventListener("click", async () => {

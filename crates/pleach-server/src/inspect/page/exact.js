@@ -1,15 +1,15 @@
-// Numbers that a program's number cannot hold: integers beyond 2^53 are kept as their text, where the browser can.
+// Keeps integers beyond 2^53 exact, which JavaScript numbers would round, if the browser supports that.
 
-/** Reads JSON. A large integer is a value that is written again as it was read. */
+/** Parses JSON. Large integers become values that are written again as they were read. */
 export function parse(text) {
   return JSON.parse(text, (_, value, context) => (isLarge(value) && context?.source && JSON.rawJSON ? JSON.rawJSON(context.source) : value));
 }
 
-/** Reads a number as it was written. */
+/** Parses a number without rounding it. */
 export function number(text) {
   const value = Number(text);
   if (!isLarge(value) || !/^-?\d+$/.test(text.trim())) return value;
-  if (!JSON.rawJSON) throw new Error("This browser changes integers beyond 2^53: answer by another client.");
+  if (!JSON.rawJSON) throw new Error("This browser rounds integers beyond 2^53: answer with another client.");
   return JSON.rawJSON(text.trim());
 }
 

@@ -1,14 +1,14 @@
-// Fields made from a JSON schema. What has no field of its own is written as JSON.
+// Makes the fields of a form from a JSON Schema. For values without a suitable field, the user writes JSON.
 
 import { el, text } from "./dom.js";
 import { number as exact, parse } from "./exact.js";
 
 const DEEPEST = 6;
-/** References and alternatives that are followed in one schema, and fields that are made of it. */
+/** How many references and alternatives are followed for one field, and how many fields are made for a schema. */
 const STEPS = 40;
 const MOST = 200;
 
-/** Returns an element, and a function that reads its value, or fails with the reason. A schema that cannot be read is answered in JSON. */
+/** Returns an element and `read`, which returns its value or throws the reason. If the schema cannot be read, the user writes JSON. */
 export function field(schema) {
   try {
     const made = build(schema, { root: schema, left: MOST }, 0);
@@ -41,7 +41,7 @@ function fieldOf(own, budget, depth) {
   return json(own);
 }
 
-/** Follows references into the schema itself, and takes the alternative null out of an optional value. */
+/** Follows references within the schema. For an optional value, removes the alternative null. */
 function resolved(schema, root) {
   let own = schema;
   let nullable = false;
@@ -80,7 +80,7 @@ function labelled(schema, input) {
   return input;
 }
 
-/** One of some values; none is chosen beforehand, because one click would send it. */
+/** A choice among some values. Without a default none is selected, so that a single click cannot send a value. */
 function choice(values, schema) {
   const name = (value) => (value === true ? "yes" : value === false ? "no" : text(value));
   const first = values.findIndex((value) => value === schema.default);
@@ -138,13 +138,13 @@ function object(schema, budget, depth) {
   };
 }
 
-/** A value that may be null. */
+/** A field whose value may be null. */
 function optional(made) {
   const given = tick("give a value", true, made.element);
   return { element: el("span", { class: "member" }, el("span", { class: "label" }, given, "give a value"), made.element), read: () => (given.checked ? made.read() : null) };
 }
 
-/** A box that says whether a value is given. */
+/** A check box for whether a value is given. */
 function tick(name, isGiven, element) {
   const given = el("input", { type: "checkbox", "aria-label": name });
   given.checked = isGiven;
@@ -158,7 +158,7 @@ function json(schema) {
   const hint = schema.type ? `${schema.type} as JSON` : "text, or JSON";
   const input = labelled(schema, el("textarea", { rows: 2, placeholder: hint, class: "code" }));
   const asText = schema.type ? null : el("input", { type: "checkbox", "aria-label": "as text" });
-  const element = asText ? el("span", { class: "member" }, input, el("label", { class: "label", title: "Take 12, true or null as a text" }, asText, "as text")) : input;
+  const element = asText ? el("span", { class: "member" }, input, el("label", { class: "label", title: "Send 12, true or null as a string" }, asText, "as text")) : input;
   return {
     element,
     read() {
@@ -166,9 +166,9 @@ function json(schema) {
       try {
         return parse(input.value);
       } catch (error) {
-        // Without a type every text is an answer.
+        // If the schema has no type, a text that is not JSON is a valid answer.
         if (!schema.type && !/^\s*[[{"]/.test(input.value)) return input.value;
-        throw new Error(`This is no JSON: ${error.message}`);
+        throw new Error(`This is not JSON: ${error.message}`);
       }
     },
   };

@@ -1,4 +1,4 @@
-// The apps, and the sessions of one.
+// Shows the apps, and the sessions of one app.
 
 import { createSession, get } from "./api.js";
 import { button, count as counted, el, show, time } from "./dom.js";
@@ -67,7 +67,7 @@ function render(list, count, { sessions, total }) {
   show(list, el("table", null, el("thead", null, head), el("tbody", null, rows)));
 }
 
-/** A form that makes a session. */
+/** A form that creates a session. */
 function creation(app) {
   const user = el("input", { placeholder: "user", "aria-label": "User", value: "user", required: true, size: 14 });
   const id = el("input", { placeholder: "id (made if empty)", "aria-label": "Id of the session", size: 22 });

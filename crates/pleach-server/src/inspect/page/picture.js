@@ -1,4 +1,4 @@
-// The workflow as boxes and lines, with the status of each node. The server has laid it out.
+// Draws the workflow as boxes and lines, with the status of each node. The server computes the layout.
 
 import { get, pictureAddress } from "./api.js";
 import { el, show, svg } from "./dom.js";
@@ -22,7 +22,7 @@ export function picture(view) {
   };
 }
 
-/** The picture of a workflow that has not run in this session. */
+/** Returns the picture of the app's workflow, which has not run in this session. */
 async function planned(view) {
   return view.readOnly ? null : get(`apps/${encodeURIComponent(view.key.app)}/picture`);
 }

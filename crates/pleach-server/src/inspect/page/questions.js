@@ -1,11 +1,11 @@
-// The open questions, each with a form for its answer.
+// Shows the open questions, each with a form for its answer.
 
 import { button, el, show, time, value } from "./dom.js";
 import { field } from "./form.js";
 
 export function questions(view) {
   const element = el("div", { class: "questions", hidden: true });
-  // What is being typed stays when the session is read again.
+  // The forms are kept, so that unsent input stays when the session is read again.
   const forms = new Map();
   return {
     element,

@@ -1,4 +1,5 @@
-// One session: its invocations at the left, and what is asked of them beside it. The session is read again when something is new in it.
+// Shows one session: a list of its invocations, and next to it the chosen view. The session is read again when it has
+// new events.
 
 import { get, livePath, post, sessionPath } from "./api.js";
 import { button, count, duration, el, notice, show, status, time } from "./dom.js";
@@ -8,7 +9,7 @@ import { state } from "./state.js";
 import { timeline } from "./timeline.js";
 import { tree } from "./tree.js";
 
-/** How long a stream that was refused is left alone, in milliseconds: at first, and at last. */
+/** The first and the longest pause before a refused stream is tried again, in milliseconds. */
 const FIRST_PAUSE = 2500;
 const LAST_PAUSE = 60000;
 const TABS = { timeline: "Timeline", runs: "Runs", picture: "Picture", state: "State" };
@@ -61,7 +62,7 @@ class SessionView {
     clearTimeout(this.retry);
   }
 
-  /** Follows the session. The stream says only that something is new. */
+  /** Follows the session. The stream shows only that there are new events. */
   connect() {
     if (this.closed) return;
     this.source = new EventSource(livePath(this.key, this.summary.lastEvent));
@@ -73,7 +74,7 @@ class SessionView {
     this.source.onmessage = (message) => this.news(JSON.parse(message.data));
   }
 
-  /** A browser connects again by itself, but not behind an answer that is an error. */
+  /** Connects again after the stream has failed. A browser does that itself, unless the reply was an error. */
   lost() {
     this.mark(false, "not connected");
     if (this.closed || this.source.readyState !== EventSource.CLOSED) return;
@@ -177,7 +178,7 @@ class SessionView {
     try {
       await view.render();
     } catch (error) {
-      // The other views are still there.
+      // Only this view has failed. The others can still be chosen.
       show(this.content, el("p", { class: "empty error" }, error.message));
     }
   }
@@ -201,7 +202,7 @@ class SessionView {
     show(this.list, rows);
   }
 
-  /** A button that resumes the shown invocation, where that can help. */
+  /** A button that resumes the shown invocation, if that can be resumed. */
   resume() {
     const shown = this.shown;
     if (this.readOnly || !shown?.effective || shown.aborted || !["started", "failed"].includes(shown.status)) return null;

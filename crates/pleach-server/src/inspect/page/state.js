@@ -1,4 +1,4 @@
-// The keys of the state, with the events that changed them.
+// Shows the keys of the state, with the events that changed them.
 
 import { get } from "./api.js";
 import { el, show, time, value } from "./dom.js";

@@ -1,4 +1,4 @@
-// The events of a session, each with what it says and does.
+// Shows the events of a session, with the text and the facts of each.
 
 import { get, post } from "./api.js";
 import { button, el, notice, show, text, time, value } from "./dom.js";
@@ -9,7 +9,7 @@ export function timeline(view) {
   const more = el("div", { class: "bar" });
   const rows = el("div", { class: "timeline" });
   const element = el("div", null, more, rows);
-  // What is shown: a piece of the timeline that ends with the newest event.
+  // The part of the timeline that is shown. It ends with the newest event.
   let shown = null;
 
   /** Reads the newest events. */
@@ -23,12 +23,12 @@ export function timeline(view) {
     for (const one of rows.querySelectorAll(".entry")) if (open.has(one.dataset.event)) one.querySelector(".by").click();
   }
 
-  /** Which invocations do not count, as a text. */
+  /** Returns the ids of the invocations that were undone, as one string. */
   function undone() {
     return view.summary.invocations.flatMap((one) => (one.effective ? [] : [one.id])).join(" ");
   }
 
-  /** Reads what is behind the newest event that is shown. Returns whether that changes those before it. */
+  /** Reads the events after the newest one that is shown. Returns true if all events must be read again. */
   async function follow() {
     const page = await get(`${view.path}/timeline`, { from: shown.next, limit: PAGE, invocation: view.invocation });
     const rewinds = page.entries.some((entry) => entry.facts.some((one) => one.kind === "rewinds"));
@@ -63,7 +63,7 @@ export function timeline(view) {
     rows.prepend(...lines);
     shown.previous = page.previous;
     shown.count += page.entries.length;
-    // What was looked at stays where it is.
+    // The rows that were visible stay in place.
     scrollBy(0, document.documentElement.scrollHeight - height);
     draw();
   }
@@ -78,7 +78,7 @@ export function timeline(view) {
     async render() {
       const follows = shown?.count > 0 && shown.invocation === view.invocation && shown.undone === undone();
       const atEnd = follows && document.documentElement.scrollHeight - innerHeight - scrollY < 60;
-      // A rewind changes which events count, and a session may have got more than one page of events: all is read again then.
+      // If the new events include a rewind or are more than one page, all events are read again.
       if (!follows || (await follow())) await open();
       draw();
       if (atEnd) scrollTo(0, document.documentElement.scrollHeight);
@@ -108,7 +108,7 @@ function row(view, entry) {
     if (detail.hidden) return;
     try {
       const event = await get(`${view.path}/events/${encodeURIComponent(entry.id)}`);
-      const fork = view.readOnly ? null : button("Fork here", () => forkAt(view, entry.id), { title: "Copy the session as it was behind this event" });
+      const fork = view.readOnly ? null : button("Fork here", () => forkAt(view, entry.id), { title: "Copy the session as it was right after this event" });
       show(detail, el("div", { class: "bar" }, el("span", { class: "dim" }, `event ${entry.id}, place ${entry.place}`), fork), el("pre", null, JSON.stringify(event, null, 2)));
     } catch (error) {
       notice(error.message, true);

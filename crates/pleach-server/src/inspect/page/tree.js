@@ -1,12 +1,12 @@
-// The runs of an invocation's nodes, with a bar for the time of each.
+// Shows the runs of an invocation's nodes, with a bar for the time of each run.
 
 import { get } from "./api.js";
 import { count, duration, el, show, status, text, time, value } from "./dom.js";
 
 const MOST = 2000;
-/** Entries of turns that are shown of one run. */
+/** How many turns are shown for one run. */
 const TURNS = 200;
-/** The part of the line of time below which bars and borders are drawn as one. */
+/** Bars and borders closer than this part of the time line are joined. */
 const GRAIN = 1 / 1000;
 const STATUSES = ["done", "waiting", "failed", "started"];
 const SIGNS = { executed: "ran", answered: "answered", replayed: "replayed", waited: "waited" };
@@ -79,7 +79,7 @@ export function tree(view) {
   };
 }
 
-/** Turns in a row of which the same became, as one. */
+/** Joins consecutive turns with the same kind of work. */
 function spans(turns) {
   const joined = [];
   for (const { first, last, work } of turns) {
@@ -132,10 +132,10 @@ const MEANINGS = {
   executed: "executed: it wrote events",
   answered: "answered: it ended with the answer that it had asked for",
   replayed: "replayed: its result was read from the log, and its code did not run",
-  waited: "waited for an answer that this turn did not bring",
+  waited: "waited: this turn brought no answer for it",
 };
 
-/** Places of times on a line on which the turns follow each other without the time between them. */
+/** Maps times to places on a time line. The line has only the turns, without the time between them. */
 class Scale {
   constructor(turns) {
     this.turns = new Map();
@@ -153,7 +153,7 @@ class Scale {
     }
   }
 
-  /** The borders between turns, once for all runs: a row behind the rows, whose last cell is as high as all of them. */
+  /** The borders between turns, drawn once for all runs. They are a row in the background whose last cell is as high as all rows together. */
   background() {
     if (!this.borders.length) return null;
     const marks = this.borders.map((border) => {
@@ -175,7 +175,7 @@ class Scale {
     return line;
   }
 
-  /** The times of a run as parts of the line. Those that touch are one. */
+  /** Returns the times of a run as parts of the time line. Times that touch are joined. */
   times(run) {
     const times = [];
     for (const work of run.turns) {

@@ -38,7 +38,7 @@ pub(super) enum Provider {
 pub(super) struct Reply {
     /// The status line, 200 if there is none.
     status: Option<String>,
-    /// The media type, if it is not the usual one of the kind of reply.
+    /// The media type, if it is not the usual one for this kind of reply.
     ct: Option<String>,
     #[serde(flatten)]
     body: Body,

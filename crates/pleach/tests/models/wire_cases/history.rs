@@ -85,7 +85,8 @@ fn has_key(key: &str, value: &Value) -> bool {
     }
 }
 
-/// Gemini pairs calls and responses by order: the calls of a content are followed by as many responses, of the same functions.
+/// Gemini pairs calls and responses by order. After the calls of a content, there must be as many responses of the same
+/// functions.
 fn gemini(request: &Value) -> Vec<(String, Value)> {
     let mut calls = Vec::new();
     let mut open: Vec<String> = Vec::new();

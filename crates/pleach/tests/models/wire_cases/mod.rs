@@ -1,9 +1,9 @@
 //! Conversations with the servers of providers, as users have reported them. Each file of the folder `files` is one conversation.
 //!
 //! A file is `{"provider": "openai" (default) | "anthropic" | "gemini", "streaming": false?, "messages": [..]?,
-//! "replies": [..], "tool_result": ..?}`. The server sends the replies in order, one for each request. A reply has `events`, `json`, or
-//! `raw` with the media type `ct`, and `status` if it is not 200; `then_forever` is written again and again. One module for each topic
-//! has the expected outcomes of its files.
+//! "replies": [..], "tool_result": ..?}`. The server sends the replies in order, one for each request. A reply has
+//! `events`, `json`, or `raw` with the media type `ct`, and `status` if it is not 200. The text in `then_forever` is
+//! written again and again. There is one module for each topic, with the expected outcomes of its files.
 
 mod case;
 mod expected;
