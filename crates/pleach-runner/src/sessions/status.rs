@@ -34,8 +34,8 @@ pub struct SessionStatus {
     pub last_update_time: f64,
     /// The source of a [copy](Runner::fork), as long as the copy rests: nothing has continued it.
     pub forked_from: Option<SessionId>,
-    /// The revision of the session that this status describes.
-    pub(crate) revision: Revision,
+    /// The revision of the session that this status describes, for [`RunRequest::at`].
+    pub revision: Revision,
 }
 
 /// The progress of an invocation.
@@ -130,9 +130,7 @@ impl RunnerInner {
         let invocation = last_invocation(&session.events);
         let forked_from = resting_source(&session);
         let (last_update_time, revision) = (session.last_update_time(), session.head.revision());
-        // A claim and a redaction are the only changes without an event.
-        let changed = session.events.last().map(|last| changed_at(last.timestamp(), &session.events));
-        let claimed = changed.is_none_or(|changed| micros(last_update_time) > micros(changed));
+        let claimed = is_claimed(&session);
         let is_dead = self.heartbeat.is_some() && !self.is_alive(last_update_time);
         let (progress, rests) = match &invocation {
             None => (RunProgress::New, true),
@@ -177,7 +175,7 @@ impl RunnerInner {
 
     /// Replays an invocation without running anything. Returns its progress, and whether no body would run. The `RunState` made for it
     /// is not registered, so it can be neither followed nor joined.
-    async fn replayed(
+    pub(crate) async fn replayed(
         self: &Arc<Self>,
         session: Session,
         invocation: &InvocationId,
@@ -203,6 +201,13 @@ impl RunnerInner {
         // A process may still be in a hook after an agent that the replay takes for done.
         Ok((progress, only_asks(&begun.ic) && !begun.ic.work_gate().has_assumed_end()))
     }
+}
+
+/// Returns `true` if a process has claimed the session after its last event, for example with a heartbeat.
+pub(crate) fn is_claimed(session: &Session) -> bool {
+    // A claim and a redaction are the only changes without an event.
+    let changed = session.events.last().map(|last| changed_at(last.timestamp(), &session.events));
+    changed.is_none_or(|changed| micros(session.last_update_time()) > micros(changed))
 }
 
 /// Returns the last effective invocation that has more than changes of the state.
@@ -231,7 +236,7 @@ fn ends_root(root: &Outline, path: &NodePath) -> bool {
 
 /// Returns the failure that an unfinished invocation ended with: its last event is an error event that is not followed by another attempt.
 /// Attempts of other lanes may fail at the same moment and are stored after it.
-fn failed(events: &[Arc<Event>], invocation: &InvocationId) -> Option<(NodeError, NodePath)> {
+pub(crate) fn failed(events: &[Arc<Event>], invocation: &InvocationId) -> Option<(NodeError, NodePath)> {
     let own = effective_events_of(events, invocation);
     let attempts = own.iter().rev().take_while(|event| is_tried_again(event)).count();
     let (before, attempts) = own.split_at(own.len() - attempts);
