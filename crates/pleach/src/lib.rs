@@ -114,10 +114,10 @@ pub use pleach_memory::{
 pub use pleach_memory_sqlite::{SqliteMemoryOptions, SqliteMemoryService};
 pub use pleach_payloads::PayloadSessions;
 pub use pleach_runner::{
-    AnswerOptions, App, Detached, DrainOptions, Drained, DrainedRun, EventsCompactionConfig, Follow, FollowOptions,
-    FollowStatus, GivenAnswer, ListUnfinished, ListUnfinishedResponse, MayAnswer, Message, Overdue, QuestionRef, Run,
-    RunEnd, RunError, RunEvent, RunProgress, RunRequest, Runner, RunnerBuilder, RunnerLoad, SessionRef, SessionStatus,
-    SignalOptions, SignalOutcome, answer_event,
+    AnswerOptions, App, Detached, DrainOptions, Drained, DrainedRun, DueDeadlines, EventsCompactionConfig, Follow,
+    FollowOptions, FollowStatus, GivenAnswer, ListUnfinished, ListUnfinishedResponse, MayAnswer, Message, Overdue,
+    QuestionRef, Retry, Run, RunEnd, RunError, RunEvent, RunProgress, RunRequest, Runner, RunnerBuilder, RunnerLoad,
+    SessionRef, SessionStatus, SignalOptions, SignalOutcome, answer_event,
 };
 pub use pleach_schema::{AnswerError, AnswerType, Field, FieldType, Schema, SchemaError, json_or_text};
 pub use pleach_session::{

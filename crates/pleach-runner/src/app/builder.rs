@@ -18,7 +18,7 @@ use crate::answers::may_answer::AnswerRule;
 use crate::app::agent_names::warn_of_repeated_names;
 use crate::app::call_limit;
 use crate::app::inner::{Closing, RunnerInner};
-use crate::deadlines::schedule::Timers;
+use crate::deadlines::schedule::{TimerOwner, Timers};
 use crate::opening::open_task::may_open_tasks;
 use crate::run::registry::RunRegistry;
 use crate::run::span::OnSpan;
@@ -47,6 +47,7 @@ pub struct RunnerBuilder {
     max_llm_calls: Option<u32>,
     max_queued_runs: usize,
     heartbeat: Option<Duration>,
+    timers: TimerOwner,
     on_span: OnSpan,
     closing: Closing,
     closes_confirmations: bool,
@@ -74,6 +75,7 @@ impl RunnerBuilder {
             max_llm_calls: None,
             max_queued_runs: 100,
             heartbeat: None,
+            timers: TimerOwner::Runner,
             on_span: OnSpan::default(),
             closing: Closing::default(),
             closes_confirmations: false,
@@ -235,6 +237,16 @@ impl RunnerBuilder {
         self
     }
 
+    /// Leaves deadlines and sleeps to a scheduler. The Runner waits for none of them, also after [`Runner::start_timers`]; the scheduler calls
+    /// [`Runner::due`] when a deadline has passed, and runs the request that it returns.
+    ///
+    /// ADK: none.
+    #[must_use]
+    pub fn external_timers(mut self) -> Self {
+        self.timers = TimerOwner::Scheduler;
+        self
+    }
+
     /// Sets a hook that receives the span of an invocation each time it starts or resumes, before the span is entered.
     /// The hook is not called for disabled spans. An exporter uses it to put all parts of an invocation into one trace:
     /// see `docs/tracing.md`. A later call replaces the hook.
@@ -358,7 +370,7 @@ impl RunnerBuilder {
             ended: EndedSessions::default(),
             signals: Turns::default(),
             signal_names: Turns::default(),
-            timers: Timers::default(),
+            timers: Timers::new(self.timers),
             on_span: self.on_span,
             closing: self.closing,
             closes_confirmations: self.closes_confirmations,

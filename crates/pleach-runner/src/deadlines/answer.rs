@@ -105,9 +105,7 @@ async fn answer(
     else {
         return Ok(());
     };
-    let (answer, id) = (question.default.clone().unwrap_or_default(), Some(event_id(due, &session.events)));
-    let mut request = RunRequest::answering_open(&due.session, question, answer, id, RunConfig::default())?;
-    request.by_deadline = true;
+    let request = request_at_deadline(due, question, &session.events)?;
     let mut run = Run::new(Arc::clone(parts), request).detach();
     // Awaiting the run returns its error.
     run.invocation_id().await.ok();
@@ -118,6 +116,21 @@ async fn answer(
         Err(RunError::Draining) => Ok(()),
         end => end,
     }
+}
+
+/// Returns the request that answers a question with its default, at its deadline.
+///
+/// # Errors
+/// A default that cannot be written as JSON.
+pub(crate) fn request_at_deadline(
+    due: &PendingDeadline,
+    question: &Question,
+    events: &[Arc<Event>],
+) -> Result<RunRequest, RunError> {
+    let answer = question.default.clone().unwrap_or_default();
+    let id = event_id(due, events);
+    let request = RunRequest::answering_open(&due.session, question, answer, id, RunConfig::default())?;
+    Ok(RunRequest { by_deadline: true, ..request })
 }
 
 /// Resumes the invocation whose answer is stored.

@@ -10,9 +10,17 @@ use pleach_session::InboxItem;
 use tokio::sync::Notify;
 
 /// The deadlines of a Runner, and the task that waits for them. The task begins with the first deadline.
-#[derive(Default)]
 pub(crate) struct Timers {
+    pub(crate) owner: TimerOwner,
     pub(crate) shared: Arc<DeadlineSchedule>,
+}
+
+/// Who waits for the deadlines of an app.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimerOwner {
+    Runner,
+    /// A scheduler, which calls [`Runner::due`](crate::Runner::due).
+    Scheduler,
 }
 
 /// The part of the timers that a Runner shares with its tasks.
@@ -67,6 +75,10 @@ impl PendingDeadline {
 }
 
 impl Timers {
+    pub(crate) fn new(owner: TimerOwner) -> Self {
+        Self { owner, shared: Arc::default() }
+    }
+
     /// Ends the tasks. The deadlines stay in the inbox.
     pub(crate) fn close(&self) {
         let mut state = self.shared.state();

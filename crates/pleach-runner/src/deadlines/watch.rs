@@ -16,7 +16,7 @@ use crate::Runner;
 use crate::app::inner::RunnerInner;
 use crate::deadlines::answer::answer_at_deadline;
 use crate::deadlines::others::read_deadlines;
-use crate::deadlines::schedule::{DeadlineSchedule, PendingDeadline};
+use crate::deadlines::schedule::{DeadlineSchedule, PendingDeadline, TimerOwner};
 
 /// The longest wait of the task. It is limited because the system clock may be changed.
 const MAX_WAIT: Duration = Duration::from_secs(30);
@@ -43,9 +43,14 @@ impl Runner {
     /// the session had been resumed here. So if lanes may be at work while a question with a deadline is open, set a
     /// heartbeat, or let only one process start the timers.
     ///
+    /// A Runner with [external timers](crate::RunnerBuilder::external_timers) starts none.
+    ///
     /// # Panics
     /// The call panics outside of a tokio runtime.
     pub fn start_timers(&self) {
+        if self.parts.timers.owner == TimerOwner::Scheduler {
+            return;
+        }
         let (runtime, shared) = (Handle::current(), &self.parts.timers.shared);
         let reads = std::mem::replace(&mut shared.state().reads, true);
         if !reads {
@@ -63,7 +68,8 @@ impl RunnerInner {
 
     /// Keeps in memory the deadlines of the questions that a run waits for.
     pub(crate) fn keep_deadlines(self: &Arc<Self>, session: &SessionKey, questions: &[Question]) {
-        if questions.iter().all(|question| question.deadline.is_none()) {
+        let waits = self.timers.owner == TimerOwner::Runner;
+        if !waits || questions.iter().all(|question| question.deadline.is_none()) {
             return;
         }
         self.timers.shared.keep(questions.iter().filter_map(|question| PendingDeadline::of(session, question)));

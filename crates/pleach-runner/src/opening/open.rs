@@ -4,8 +4,8 @@
 
 use std::sync::Arc;
 
-use pleach_context::engine::{InvocationSetup, drop_shown_credentials};
 use pleach_context::History;
+use pleach_context::engine::{InvocationSetup, drop_shown_credentials};
 use pleach_core::{Content, InvocationId, Session, SessionKey, Unstorable};
 use pleach_session::{CreateSession, GetSessionConfig, SessionError, effective_events_of};
 use pleach_workflow::Engine;
@@ -70,7 +70,11 @@ impl RunnerInner {
     ///
     /// # Errors
     /// An unknown or busy session, an unknown or aborted invocation, an unacceptable message, or an answer that does not fit.
-    pub(crate) async fn open(&self, request: Box<RunRequest>, run: &Arc<RunState>) -> Result<OpenedRequest, RunError> {
+    pub(crate) async fn open(
+        self: &Arc<Self>,
+        request: Box<RunRequest>,
+        run: &Arc<RunState>,
+    ) -> Result<OpenedRequest, RunError> {
         let key = self.session_key(&request.session).await?;
         check_ids(&key)?;
         if let Some(refused) = request.refused {
@@ -79,6 +83,9 @@ impl RunnerInner {
                 Some(id) => unstorable_answer(&id, &Unstorable { field: "response".to_owned(), ..fault }),
                 None => SessionError::Unstorable { key, field: fault.field, reason: fault.reason }.into(),
             });
+        }
+        if let Some(id) = &request.message_id {
+            check_id("event", &id.to_string())?;
         }
         if let (Some(id), None) = (&request.invocation_id, &request.message) {
             check_id("invocation", id.as_str())?;
@@ -125,20 +132,26 @@ impl RunnerInner {
     /// # Errors
     /// The errors of [`RunnerInner::open`].
     pub(crate) async fn load_and_check(
-        &self,
+        self: &Arc<Self>,
         key: SessionKey,
         mut request: Box<RunRequest>,
         run: &Arc<RunState>,
     ) -> Result<OpenedRequest, RunError> {
         if self.closes_confirmations {
             // Boxed because it is rare.
-            Box::pin(self.close_confirmations(&request, &key)).await?;
+            Box::pin(self.close_confirmations(&request, &key, run)).await?;
         }
         let (session, checked) = loop {
             let session = self.load(&key, &request).await?;
             let stored = session.head.revision();
             if let Some(ours) = request.at.filter(|at| *at != stored) {
                 return Err(SessionError::Stale { key, stored, ours }.into());
+            }
+            if self.is_alive(session.last_update_time())
+                && self.starts_invocation(&request, &session)
+                && self.waited_for_other_process(&request, &session, run).await?
+            {
+                continue;
             }
             let checked = match &request.answer_checks {
                 Some(answer_checks) => self.check_answers(&request, answer_checks, &session)?,
@@ -155,6 +168,16 @@ impl RunnerInner {
             }
         };
         Ok(OpenedRequest::Own(self.make_opening(key, request, run, session, checked)?))
+    }
+
+    /// Returns `true` if the message of a request starts an invocation, as far as that is known before the message is checked.
+    fn starts_invocation(&self, request: &RunRequest, session: &Session) -> bool {
+        let is_answer = request.answers() || request.answer_checks.is_some();
+        let continues = match &request.invocation_id {
+            Some(id) => session.events.iter().any(|event| event.invocation_id() == id),
+            None => self.may_open_tasks && open_task(&session.events).is_some(),
+        };
+        request.message.is_some() && !is_answer && !continues
     }
 
     /// Checks whether the caller may send the answers. If all of them are stored already, joins the active run of the

@@ -1,7 +1,7 @@
 //! [`QuestionRef`] names a question; [`AnswerOptions`] are the options of an answer.
 
 use pleach_context::RunConfig;
-use pleach_core::{InvocationId, Question, UserId};
+use pleach_core::{EventId, InvocationId, Question, Revision, UserId};
 
 /// A reference to a question, by its id or by its invocation and id.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +80,10 @@ pub struct AnswerOptions {
     pub config: RunConfig,
     /// The caller who answers, if it is known.
     pub caller: Option<UserId>,
+    /// The revision that the session must have; `None` for any.
+    pub at: Option<Revision>,
+    /// The id of the event that stores the answers; `None` for a new one.
+    pub event_id: Option<EventId>,
 }
 
 impl AnswerOptions {
@@ -101,6 +105,21 @@ impl AnswerOptions {
     #[must_use]
     pub fn queue(mut self, yes: bool) -> Self {
         self.queue = yes;
+        self
+    }
+
+    /// Stores the answers only if the session has this revision. See [`RunRequest::at`](crate::RunRequest::at).
+    #[must_use]
+    pub fn at(mut self, revision: Revision) -> Self {
+        self.at = Some(revision);
+        self
+    }
+
+    /// Sets the id of the event that stores the answers. See
+    /// [`RunRequest::message_event_id`](crate::RunRequest::message_event_id).
+    #[must_use]
+    pub fn event_id(mut self, id: impl Into<EventId>) -> Self {
+        self.event_id = Some(id.into());
         self
     }
 

@@ -65,6 +65,8 @@ pub struct RunRequest {
     pub queue: bool,
     /// The id of the message's event; if `None`, the event gets a new id.
     pub(crate) message_id: Option<EventId>,
+    /// Whether another process may store the same answer at the same time, so that finding it answered is not an error.
+    pub(crate) is_shared: bool,
     /// Whether the message is the answer of a deadline.
     pub(crate) by_deadline: bool,
     /// Whether the run only returns the recorded result, if it has no message to store.
@@ -101,6 +103,7 @@ impl RunRequest {
             abort: AbortSignal::new(),
             queue: false,
             message_id: None,
+            is_shared: false,
             by_deadline: false,
             observes: false,
             at: None,
@@ -116,14 +119,16 @@ impl RunRequest {
         parts: Vec<Part>,
         options: AnswerOptions,
     ) -> Self {
-        let AnswerOptions { only_if_open, queue, config, caller } = options;
+        let AnswerOptions { only_if_open, queue, config, caller, at, event_id } = options;
         let mut request = Self::new(session).message(of_parts(parts)).config(config).queue(queue);
         request.caller = caller;
+        request.at = at;
+        request.message_id = event_id;
         request.answer_checks = (!questions.is_empty()).then_some(AnswerChecks { questions, only_if_open });
         request
     }
 
-    /// Returns the request that answers an open question, in an event with this id.
+    /// Returns the request that answers an open question, in an event with this id, which other processes may store as well.
     ///
     /// # Errors
     /// An answer that cannot be written as JSON.
@@ -131,12 +136,12 @@ impl RunRequest {
         session: &SessionKey,
         question: &Question,
         answer: Value,
-        id: Option<EventId>,
+        id: EventId,
         config: RunConfig,
     ) -> Result<Self, RunError> {
-        let options = AnswerOptions::new().only_if_open(true).queue(true).config(config);
+        let options = AnswerOptions::new().only_if_open(true).queue(true).config(config).event_id(id);
         let part = response_part(&question.id, answer)?;
-        Ok(Self { message_id: id, ..Self::answering(session, vec![question.into()], vec![part], options) })
+        Ok(Self { is_shared: true, ..Self::answering(session, vec![question.into()], vec![part], options) })
     }
 
     /// Removes a message or state that is nested too deep, before anything copies it, and sets `refused`.
@@ -219,13 +224,39 @@ impl RunRequest {
     }
 
     /// Sets whether to wait for the end of a detached run that keeps the session busy. Queued runs begin one after the
-    /// other, in the order in which they were first polled; dropping a run removes it from the queue. They wait only
-    /// for runs of this Runner and its clones. At most
+    /// other, in the order in which they were first polled; dropping a run removes it from the queue. At most
     /// [`RunnerBuilder::max_queued_runs`](crate::RunnerBuilder::max_queued_runs) runs of a session wait; further ones
     /// fail with [`RunError::Busy`](crate::RunError::Busy).
+    ///
+    /// A message that begins an invocation also waits for a run of another process, as long as the
+    /// [heartbeats](crate::RunnerBuilder::heartbeat) of that process show that it works. The messages of several
+    /// processes have no order.
     #[must_use]
     pub fn queue(mut self, yes: bool) -> Self {
         self.queue = yes;
+        self
+    }
+
+    /// Runs only if the session has this revision. At another revision the run fails with
+    /// [`SessionError::Stale`](pleach_session::SessionError::Stale) before it stores or executes anything. A scheduler that has decided
+    /// which process works on a session, after this process loaded it, starts runs in this way: [`SessionStatus`](crate::SessionStatus)
+    /// and [`Runner::due`](crate::Runner::due) have the revision.
+    ///
+    /// ADK: none.
+    #[must_use]
+    pub fn at(mut self, revision: Revision) -> Self {
+        self.at = Some(revision);
+        self
+    }
+
+    /// Sets the id of the event that stores the message, so that the caller finds in the log whether an earlier try has stored it. The id has
+    /// no effect if nothing is left to store. A second event with the id is refused with
+    /// [`SessionError::EventAlreadyExists`](pleach_session::SessionError::EventAlreadyExists).
+    ///
+    /// ADK: none.
+    #[must_use]
+    pub fn message_event_id(mut self, id: impl Into<EventId>) -> Self {
+        self.message_id = Some(id.into());
         self
     }
 

@@ -75,8 +75,7 @@ async fn open_once(parts: Arc<RunnerInner>, request: Box<RunRequest>, run: Arc<R
     if run.stop.is_requested() {
         return Ok(Opened { span: None, next: Next::End(Outcome::Cut(None)) });
     }
-    // Deadlines and signals with a key have a fixed event id, so another process may store the same answer.
-    let is_shared = request.message_id.is_some();
+    let is_shared = request.is_shared;
     match open_and_begin(&parts, request, &run).await {
         // Answered in the meantime. Followers of the session must not see that as a failure.
         Err(Failure { error: RunError::AlreadyAnswered { invocation, .. }, span }) if is_shared => {
@@ -320,6 +319,13 @@ impl Registration {
             Ok(outcome) => self.run.complete(outcome),
             Err(error) => self.run.fail(error),
         }
+        self.note_cut();
+    }
+
+    fn note_cut(&self) {
+        if let Some((session, changed)) = self.run.cut_session() {
+            self.parts.active.note_cut(&session, changed);
+        }
     }
 }
 
@@ -328,6 +334,7 @@ impl Drop for Registration {
         if self.state != RegistrationState::Removed {
             self.parts.active.leave(&self.run);
             self.run.drop_unfinished();
+            self.note_cut();
         }
     }
 }

@@ -34,8 +34,8 @@ pub struct SessionStatus {
     pub last_update_time: f64,
     /// If the session is a resting [copy](Runner::fork), which nothing has continued yet, its source.
     pub forked_from: Option<SessionId>,
-    /// The revision of the session that this status describes.
-    pub(crate) revision: Revision,
+    /// The revision of the session that this status describes, for [`RunRequest::at`].
+    pub revision: Revision,
 }
 
 /// The progress of an invocation.
@@ -132,9 +132,7 @@ impl RunnerInner {
         let invocation = last_invocation(&session.events);
         let forked_from = resting_source(&session);
         let (last_update_time, revision) = (session.last_update_time(), session.head.revision());
-        // A claim and a redaction are the only changes without an event.
-        let changed = session.events.last().map(|last| changed_at(last.timestamp(), &session.events));
-        let claimed = changed.is_none_or(|changed| micros(last_update_time) > micros(changed));
+        let claimed = is_claimed(&session);
         let is_dead = self.heartbeat.is_some() && !self.is_alive(last_update_time);
         let (progress, rests) = match &invocation {
             None => (RunProgress::New, true),
@@ -181,7 +179,7 @@ impl RunnerInner {
 
     /// Replays an invocation without running anything. Returns its progress, and whether no body would run. The
     /// replay's `RunState` is not registered, so nobody can follow or join it.
-    async fn replayed(
+    pub(crate) async fn replayed(
         self: &Arc<Self>,
         session: Session,
         invocation: &InvocationId,
@@ -207,6 +205,13 @@ impl RunnerInner {
         // A process may still be running a hook after an agent that looks done to the replay.
         Ok((progress, only_asks(&begun.ic) && !begun.ic.work_gate().has_assumed_end()))
     }
+}
+
+/// Returns `true` if a process has claimed the session after its last event, for example with a heartbeat.
+pub(crate) fn is_claimed(session: &Session) -> bool {
+    // A claim and a redaction are the only changes without an event.
+    let changed = session.events.last().map(|last| changed_at(last.timestamp(), &session.events));
+    changed.is_none_or(|changed| micros(session.last_update_time()) > micros(changed))
 }
 
 /// Returns the last effective invocation. Invocations with nothing but state changes are skipped.
@@ -235,7 +240,7 @@ fn ends_root(root: &Outline, path: &NodePath) -> bool {
 
 /// Returns the failure of an unfinished invocation whose last event is an error that no other attempt follows. If
 /// attempts in other lanes fail at the same time, their events may come after that event.
-fn failed(events: &[Arc<Event>], invocation: &InvocationId) -> Option<(NodeError, NodePath)> {
+pub(crate) fn failed(events: &[Arc<Event>], invocation: &InvocationId) -> Option<(NodeError, NodePath)> {
     let own = effective_events_of(events, invocation);
     let attempts = own.iter().rev().take_while(|event| is_tried_again(event)).count();
     let (before, attempts) = own.split_at(own.len() - attempts);

@@ -1,7 +1,7 @@
 //! [`OutgoingSignal`]: a signal on its way to a session, and its options.
 
 use pleach_context::{NodeError, RunConfig};
-use pleach_core::{Event, EventId, InvocationId, Question, QuestionKind, bound_event};
+use pleach_core::{Event, EventId, InvocationId, Question, QuestionKind, Revision, bound_event};
 use serde_json::Value;
 
 use crate::RunError;
@@ -15,6 +15,8 @@ pub struct SignalOptions {
     pub idempotency_key: Option<String>,
     /// The settings of the run that continues with the signal.
     pub config: RunConfig,
+    /// The revision that the session must have; `None` for any.
+    pub at: Option<Revision>,
 }
 
 impl SignalOptions {
@@ -29,6 +31,15 @@ impl SignalOptions {
     #[must_use]
     pub fn idempotency_key(mut self, key: impl Into<String>) -> Self {
         self.idempotency_key = Some(key.into());
+        self
+    }
+
+    /// Stores the signal only if the session has this revision. At another revision the call fails with
+    /// [`SessionError::Stale`](pleach_session::SessionError::Stale); it does not try again. A signal that is stored already is
+    /// [`Repeated`](crate::SignalOutcome::Repeated) at any revision. See [`RunRequest::at`](crate::RunRequest::at).
+    #[must_use]
+    pub fn at(mut self, revision: Revision) -> Self {
+        self.at = Some(revision);
         self
     }
 
@@ -50,6 +61,7 @@ pub(crate) struct OutgoingSignal {
     /// Whether the caller has set an idempotency key.
     pub(crate) is_keyed: bool,
     pub(crate) config: RunConfig,
+    pub(crate) at: Option<Revision>,
 }
 
 impl OutgoingSignal {

@@ -108,7 +108,9 @@ impl Runner {
         let _turn = self.parts.signal_names.take((line.clone(), signal.name.clone())).await;
         let (mut tries, mut looked_again) = (1, false);
         loop {
-            if let Some(run) = self.parts.active.run_of_session(&key).filter(|run| !run.has_ended()) {
+            if let Some(run) =
+                self.parts.active.run_of_session(&key).filter(|run| signal.at.is_none() && !run.has_ended())
+            {
                 match run.offer(signal.clone()).await {
                     Ok(Ok(Offered::Kept)) => return Ok(SignalOutcome::Kept),
                     Ok(Ok(Offered::Repeated)) => return Ok(SignalOutcome::Repeated),
@@ -128,7 +130,7 @@ impl Runner {
                 Ok(Some(outcome)) => return Ok(outcome),
                 // Another process has stored an answer at the same time.
                 Ok(None) => {}
-                Err(error) if is_transient(&error) && wait_before_retry(&mut tries).await => {}
+                Err(error) if signal.at.is_none() && is_transient(&error) && wait_before_retry(&mut tries).await => {}
                 // The signal may be stored. Reading the session again shows whether it is.
                 Err(error) if is_unclear(&error) && !looked_again => looked_again = true,
                 Err(error) => return Err(error),
@@ -145,6 +147,10 @@ impl Runner {
             let is_kept = !signal.is_keyed && event.kept_signal().is_some();
             return Ok(Some(if is_kept { SignalOutcome::Kept } else { SignalOutcome::Repeated }));
         }
+        let stored = session.head.revision();
+        if let Some(ours) = signal.at.filter(|at| *at != stored) {
+            return Err(SessionError::Stale { key: key.clone(), stored, ours }.into());
+        }
         match open_questions(&session.events).into_iter().find(|question| signal.is_awaited_by(question)) {
             Some(question) => self.deliver(key, &question, signal).await,
             None => self.keep(session, signal).await.map(Some),
@@ -159,7 +165,8 @@ impl Runner {
         signal: &OutgoingSignal,
     ) -> Result<Option<SignalOutcome>, RunError> {
         let (payload, id, config) = (signal.payload.clone(), signal.id.clone(), signal.config.clone());
-        let request = RunRequest::answering_open(key, question, payload, Some(id), config)?;
+        let request = RunRequest::answering_open(key, question, payload, id, config)?;
+        let request = RunRequest { at: signal.at, ..request };
         let run = Run::new(Arc::clone(&self.parts), request).detach();
         if run.invocation_id().await.is_ok() {
             return Ok(Some(SignalOutcome::Delivered(run)));
@@ -240,7 +247,7 @@ fn signal_of(
             EventId::from(stable_uuid(session.into_iter().chain(["signal", &name, &own])))
         }
     };
-    Ok(OutgoingSignal { name, payload, id, is_keyed, config: options.config })
+    Ok(OutgoingSignal { name, payload, id, is_keyed, config: options.config, at: options.at })
 }
 
 /// Returns `true` if another try may succeed, because the session's events or runs have changed in the meantime.
