@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use pleach_context::RunConfig;
+use pleach_core::{Event, Question};
 use pleach_session::{SessionError, open_questions, report_fault};
 use tokio::sync::Semaphore;
 
