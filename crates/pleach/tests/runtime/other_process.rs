@@ -19,6 +19,10 @@ fn slow() -> Workflow {
     })
 }
 
+fn fail(message: &'static str) -> Result<(), Fail> {
+    Err(NodeError::value(message).into())
+}
+
 fn process(world: &World, root: Workflow) -> Runner {
     world.builder().root(root).heartbeat(BEAT).build().unwrap()
 }
@@ -108,9 +112,9 @@ async fn the_process_that_cut_a_run_off_accepts_the_next_message_at_once() {
 
 #[tokio::test(start_paused = true)]
 async fn a_session_that_waits_or_has_ended_accepts_messages_at_once() {
-    let asks = || rerun("asks", async |ctx: Context| ctx.ask::<String>("q", "Which?").await);
+    let asks = || rerun("asks", async |ctx: Context| Ok(ctx.ask::<String>("q", "Which?").await?));
     let nothing = || rerun("nothing", async |_: Context| Ok(()));
-    let fails = || rerun("fails", async |_: Context| Err::<(), _>(NodeError::value_error("no")));
+    let fails = || rerun("fails", async |_: Context| fail("no"));
     for root in [asks, nothing, fails] {
         let world = World::new();
         let (first, second) = (process(&world, root()), process(&world, root()));
@@ -125,7 +129,7 @@ async fn a_session_that_waits_or_has_ended_accepts_messages_at_once() {
 async fn a_body_that_works_after_a_caught_failure_keeps_its_session() {
     let root = || {
         rerun("work", async |ctx: Context| {
-            let failed = ctx.step("charge", async || Err::<(), _>(NodeError::value_error("declined"))).await;
+            let failed = ctx.step("charge", async || fail("declined")).await;
             assert!(failed.is_err());
             tokio::time::sleep(Duration::from_secs(60)).await;
             Ok("done")
