@@ -254,6 +254,69 @@ async fn h107_agents_that_run_others_are_groups() {
     assert_eq!((&rounds["max_iterations"], rounds.get("model")), (&json!(2), None));
 }
 
+/// Indentation and order are those of the library with which google-adk writes Graphviz.
+#[tokio::test]
+async fn h107_a_group_in_a_group_is_written_with_its_attributes_last() {
+    let rounds = LoopAgent::builder("rounds").sub_agent(agent("b")).max_iterations(2).build().unwrap();
+    let steps = SequentialAgent::builder("steps").sub_agent(agent("a")).sub_agent(rounds).build().unwrap();
+    let ship = tool("a \"b\"", "Ships.", async || "shipped");
+    let root = LlmAgent::builder("root").model(ScriptedModel::saying("Yes.").repeating()).tool(ship);
+    let served = shown(root.sub_agent(steps).build().unwrap()).await;
+    let expected = "strict digraph {
+\tgraph [bgcolor=\"#333537\" rankdir=LR]
+\troot [label=\"🤖 root\" color=\"#cccccc\" fontcolor=\"#cccccc\" shape=ellipse style=rounded]
+\tsubgraph \"cluster_steps (Sequential Agent)\" {
+\t\ta [label=\"🤖 a\" color=\"#cccccc\" fontcolor=\"#cccccc\" shape=ellipse style=rounded]
+\t\tsubgraph \"cluster_rounds (Loop Agent)\" {
+\t\t\tb [label=\"🤖 b\" color=\"#cccccc\" fontcolor=\"#cccccc\" shape=ellipse style=rounded]
+\t\t\tcolor=\"#ffffff\" fontcolor=\"#cccccc\" label=\"rounds (Loop Agent)\" style=rounded
+\t\t}
+\t\tb -> b [color=\"#cccccc\"]
+\t\tcolor=\"#ffffff\" fontcolor=\"#cccccc\" label=\"steps (Sequential Agent)\" style=rounded
+\t}
+\ta -> b [color=\"#cccccc\"]
+\troot -> a [color=\"#cccccc\"]
+\t\"a \\\"b\\\"\" [label=\"🔧 a \\\"b\\\"\" color=\"#cccccc\" fontcolor=\"#cccccc\" shape=box style=rounded]
+\troot -> \"a \\\"b\\\"\" [arrowhead=none color=\"#cccccc\"]
+}
+";
+    assert_eq!(dot(&served.get("/dev/apps/shop/graph?dark_mode=true").await), expected);
+}
+
+#[tokio::test]
+async fn h106_a_level_is_written_with_start_and_end_around_its_edges() {
+    let mut wf = Workflow::builder("small");
+    let sort = wf.node("sort", async |Input(text): Input<String>| Output::of(text).route(7));
+    let (pay, ask) = (wf.node("node", async || 1), wf.add(agent("ask")));
+    wf.edge(START, sort).route(sort, 7, pay).route(sort, true, ask.dynamic());
+    let pictures = shown(wf.build().unwrap()).await.get("/dev/apps/shop/build_graph_image").await.json();
+    let dot = pictures[""]["dotSrc"].as_str().unwrap();
+    let (defaults, elements) = dot.split_once("\tsort [").unwrap();
+    assert_eq!(defaults.lines().count(), 5, "{defaults}");
+    let start = "color=\"#059669\" fillcolor=\"#10B981\"";
+    let end = "color=\"#DC2626\" fillcolor=\"#EF4444\"";
+    let mark = "fixedsize=true fontcolor=\"#0F172A\" fontname=\"Helvetica-Bold\" shape=oval style=filled width=0.9";
+    let warning = "<br/><br/><FONT POINT-SIZE=\"10\">⚠️ [NO DEFAULT]</FONT>";
+    let expected = format!(
+        "label=<<FONT COLOR=\"#10B981\" POINT-SIZE=\"14\">ƒ</FONT> sort{warning}> fillcolor=\"#FFFFFF\" height=1.2 \
+         margin=\"0.0,0.0\" shape=diamond style=filled tooltip=Function width=0.8]
+\t\"node\" [label=<<FONT COLOR=\"#10B981\" POINT-SIZE=\"14\">ƒ</FONT> node> fillcolor=\"#FFFFFF\" \
+         style=\"rounded,filled\" tooltip=Function]
+\task [label=<<FONT COLOR=\"#42A5F5\" POINT-SIZE=\"14\">✦</FONT> ask> fillcolor=\"#FFFFFF\" \
+         style=\"rounded,filled\" tooltip=Agent]
+\t__START__ [label=START {start} {mark}]
+\t__START__ -> sort [label=\"\"]
+\tsort -> \"node\" [label=\"  7\"]
+\tsort -> ask [label=\"  True\"]
+\t__END__ [label=END {end} {mark}]
+\t\"node\" -> __END__
+\task -> __END__
+}}
+"
+    );
+    assert_eq!(elements, expected);
+}
+
 fn dot(reply: &Reply) -> String {
     let json: Value = reply.json();
     json["dotSrc"].as_str().unwrap().to_owned()

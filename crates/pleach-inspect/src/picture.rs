@@ -1,7 +1,7 @@
 //! [`Picture`]: a workflow as boxes and lines with coordinates, ready to be drawn.
 
-mod draw;
 mod layers;
+mod layout;
 mod model;
 mod place;
 mod room;
@@ -11,6 +11,7 @@ pub use model::{BoxKind, Picture, PictureBox, PictureEdge};
 use pleach_context::Outline;
 
 use pleach_workflow::RunSummary;
+use pleach_workflow::internal::Drawing;
 
 pub use room::PictureError;
 pub(crate) use room::Room;
@@ -23,7 +24,7 @@ impl Picture {
     /// [`PictureError::TooLarge`] for an outline of too many nodes or lines.
     pub fn of(outline: &Outline, runs: Option<&RunSummary>) -> Result<Self, PictureError> {
         Room::check(outline)?;
-        Ok(draw::picture(outline, runs))
+        Ok(layout::lay_out(&Drawing::of(outline, runs)))
     }
 
     /// Writes the picture as an SVG document, which needs no script, style sheet or font.

@@ -32,3 +32,13 @@ pub use tool::{
     ToolReply, Unbound, confirmation_gate, tool,
 };
 pub use workflow::Workflow;
+
+/// Items for sibling crates: the model of a picture and what writes it. Nothing here is covered by the promise of
+/// compatibility.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::picture::{
+        Attributes, DotFormat, DotTheme, DotValue, Drawing, DrawnEdge, DrawnKind, DrawnNode, EdgeKind, Element, colour,
+        escape_markup, write_dot,
+    };
+}

@@ -2,13 +2,15 @@
 
 use std::fmt::Write as _;
 
-use pleach_workflow::RunStatus;
+use pleach_workflow::internal::{colour, escape_markup};
 
 use super::model::{BoxKind, Picture, PictureBox, PictureEdge};
 
 /// Colours that are legible on white and on black.
 const LINE: &str = "#7d8590";
 const TEXT: &str = "#1f2328";
+/// The colour of a node that has not run.
+const IDLE: &str = "#f6f8fa";
 
 pub(super) fn document(picture: &Picture) -> String {
     let (width, height) = (picture.width, picture.height);
@@ -26,7 +28,7 @@ pub(super) fn document(picture: &Picture) -> String {
 fn draw_box(text: &mut String, one: &PictureBox) {
     let PictureBox { x, y, width, height, kind, .. } = one;
     let middle = x + width / 2.0;
-    let fill = colour(one);
+    let fill = one.status.map_or(IDLE, colour);
     match kind {
         BoxKind::Start => {
             let (radius, y) = (width / 2.0, y + height / 2.0);
@@ -61,7 +63,7 @@ fn draw_box(text: &mut String, one: &PictureBox) {
         text,
         format_args!(
             "<text x=\"{middle:.1}\" y=\"{name:.1}\" font-size=\"13\" text-anchor=\"middle\" fill=\"{TEXT}\">{}</text>\n",
-            escaped(&one.name)
+            escape_markup(&one.name)
         ),
     );
     if !one.detail.is_empty() {
@@ -70,7 +72,7 @@ fn draw_box(text: &mut String, one: &PictureBox) {
             format_args!(
                 "<text x=\"{middle:.1}\" y=\"{:.1}\" font-size=\"10.5\" text-anchor=\"middle\" fill=\"#57606a\">{}</text>\n",
                 y + 32.0,
-                escaped(&one.detail)
+                escape_markup(&one.detail)
             ),
         );
     }
@@ -90,7 +92,7 @@ fn draw_edge(text: &mut String, edge: &PictureEdge) {
         text,
         format_args!(
             "<text x=\"{x:.1}\" y=\"{y:.1}\" font-size=\"10.5\" text-anchor=\"middle\" fill=\"{LINE}\" stroke=\"#ffffff\" stroke-width=\"3\" paint-order=\"stroke\">{}</text>\n",
-            escaped(label)
+            escape_markup(label)
         ),
     );
 }
@@ -100,33 +102,6 @@ fn middle(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     let place = points.len() / 2;
     let (from, to) = (points.get(place.checked_sub(1)?)?, points.get(place)?);
     Some((f64::midpoint(from.0, to.0), f64::midpoint(from.1, to.1)))
-}
-
-fn colour(one: &PictureBox) -> &'static str {
-    match one.status {
-        None => "#f6f8fa",
-        Some(RunStatus::Done) => "#c8e6c9",
-        Some(RunStatus::Waiting) => "#fff3c4",
-        Some(RunStatus::Failed) => "#ffcdd2",
-        Some(RunStatus::Started) => "#bbdefb",
-    }
-}
-
-/// Escapes a text for XML, and leaves out the characters that XML does not allow.
-fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            letter if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') => safe.push('\u{fffd}'),
-            letter => safe.push(letter),
-        }
-    }
-    safe
 }
 
 fn add(text: &mut String, what: std::fmt::Arguments<'_>) {

@@ -91,6 +91,21 @@ fn the_runs_of_any_root_have_their_status() {
     }
 }
 
+/// The agent `h` called the workflow `t`, and is drawn next to it.
+#[test]
+fn every_picture_of_an_invocation_shows_the_runs_of_the_agent_that_called() {
+    let events = log(&["h@1", "h@1/t@adk-1/a@1", "h@1"]);
+    let invocation = "i".into();
+    let outline = crate::observed_outline(&crate::RunTree::of(&events, &invocation)).unwrap().unwrap();
+    let picture = Picture::of(&outline, Some(&RunSummary::of(&events, &invocation))).unwrap();
+    let caller = picture.boxes.iter().find(|one| one.name == "h").unwrap();
+    assert_eq!((caller.status, caller.path.clone()), (Some(RunStatus::Done), Some("h@1".into())));
+    let mermaid = pleach_workflow::mermaid_of_run(&outline, &events, &invocation);
+    assert!(mermaid.contains(&format!("[\"h<br/>{}\"]\n  style ", caller.detail)), "{mermaid}");
+    let dot = pleach_workflow::dot_of_run(&outline, &events, &invocation);
+    assert!(dot.contains(&format!("[label=\"h\\n{}\", style=\"rounded,filled\"", caller.detail)), "{dot}");
+}
+
 #[test]
 fn a_workflow_of_too_many_nodes_has_no_picture() {
     let many = |count: usize| {

@@ -1,14 +1,17 @@
-//! The tree of an app's agents and their tools, in the language of Graphviz.
+//! The drawing of an app's agents and their tools.
 // H107, H108
 
 use std::collections::HashSet;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
-use pleach_context::{AgentSpec, Node, ShellKind};
+use pleach_context::{AgentSpec, Node, NodeKind, ShellKind};
 use pleach_core::RESERVED_FUNCTIONS;
+use pleach_workflow::internal::{
+    Attributes, DotFormat, DotTheme, DotValue, Drawing, DrawnEdge, DrawnKind, DrawnNode, EdgeKind, Element, write_dot,
+};
 
-use super::dot_text::{id, quoted};
+const AGENT: DrawnKind = DrawnKind::Node(NodeKind::Agent);
+const TOOL: DrawnKind = DrawnKind::Node(NodeKind::Tool);
 
 const GREY: &str = "#cccccc";
 const DARK_GREEN: &str = "#0F5223";
@@ -17,45 +20,48 @@ const LIGHT_GREEN: &str = "#69CB87";
 /// Two names: the first one has called or answered the second one.
 pub(super) type Pair = (String, String);
 
-/// Returns the tree below a root agent, with the nodes and edges of these pairs marked; `None` if the root is not an
-/// agent.
-pub(super) fn agent_graph<'a>(root: &'a dyn Node, pairs: &'a [Pair], is_dark: bool) -> Option<String> {
-    let mut picture = Picture { text: String::new(), pairs, known: names(root.agent()?) };
-    let background = if is_dark { "#333537" } else { "#ffffff" };
-    writeln!(picture.text, "strict digraph {{\n\tgraph [bgcolor=\"{background}\" rankdir=LR]").ok()?;
-    picture.agent(root.agent()?);
-    picture.text.push_str("}\n");
-    Some(picture.text)
+/// Returns the tree below a root agent in the language of Graphviz, with the nodes and edges of these pairs marked; `None`
+/// if the root is not an agent.
+pub(super) fn agent_graph(root: &dyn Node, pairs: &[Pair], is_dark: bool) -> Option<String> {
+    let root = root.agent()?;
+    let mut drawing = Drawing::default();
+    Tree { pairs, known: names(root) }.agent(&mut drawing, root);
+    Some(write_dot(&drawing, &Theme { pairs, is_dark }))
 }
 
-struct Picture<'a> {
-    text: String,
+/// What decides which nodes a tree has.
+struct Tree<'a> {
     pairs: &'a [Pair],
     /// The agents of the tree, and the tools that were added to them one by one.
     known: HashSet<&'a str>,
 }
 
-impl<'a> Picture<'a> {
-    fn agent(&mut self, agent: &'a AgentSpec) {
+impl<'a> Tree<'a> {
+    fn agent(&self, drawing: &mut Drawing, agent: &'a AgentSpec) {
         match agent.shell {
-            Some(kind) => self.shell(agent, kind),
-            None => self.plain_agent(agent),
+            Some(kind) => self.shell(drawing, agent, kind),
+            None => self.plain_agent(drawing, agent),
         }
     }
 
-    fn plain_agent(&mut self, agent: &'a AgentSpec) {
-        self.node(&agent.name, '🤖', "ellipse");
+    fn plain_agent(&self, drawing: &mut Drawing, agent: &'a AgentSpec) {
+        let name = agent.name.as_str();
+        drawing.add_node(DrawnNode::new(name, name, AGENT));
         for sub in sub_agents(agent) {
-            self.agent(sub);
+            self.agent(drawing, sub);
             match sub.shell {
-                None => self.edge(&agent.name, &sub.name, false),
-                Some(kind) => entries(sub, kind).iter().for_each(|entry| self.edge(&agent.name, entry, true)),
+                None => drawing.add_edge(DrawnEdge::new(name, sub.name.as_str(), EdgeKind::SubAgent)),
+                Some(kind) => {
+                    for entry in entries(sub, kind) {
+                        drawing.add_edge(DrawnEdge::new(name, entry, EdgeKind::Next));
+                    }
+                }
             }
         }
         let tools = agent.tools.iter().map(|tool| tool.name()).chain(agent.toolsets.iter().map(|set| set.name()));
         for tool in tools.chain(self.used(agent)) {
-            self.node(tool, '🔧', "box");
-            self.edge(&agent.name, tool, false);
+            drawing.add_node(DrawnNode::new(tool, tool, TOOL));
+            drawing.add_edge(DrawnEdge::new(name, tool, EdgeKind::Tool));
         }
     }
 
@@ -72,54 +78,24 @@ impl<'a> Picture<'a> {
     }
 
     /// Draws an agent that runs others in a fixed way as a group of those agents, with the order in which they run.
-    fn shell(&mut self, agent: &'a AgentSpec, kind: ShellKind) {
+    fn shell(&self, drawing: &mut Drawing, agent: &'a AgentSpec, kind: ShellKind) {
         let title = format!("{} ({} Agent)", agent.name, title(kind));
-        self.line(&format!("subgraph {} {{", quoted(&format!("cluster_{title}"))));
-        sub_agents(agent).for_each(|sub| self.agent(sub));
-        let label = quoted(&title);
-        self.line(&format!("color=\"#ffffff\" fontcolor=\"{GREY}\" label={label} style=rounded"));
-        self.line("}");
+        let mut inside = Drawing::default();
+        for sub in sub_agents(agent) {
+            self.agent(&mut inside, sub);
+        }
+        drawing.elements.push(Element::Group(DrawnNode::new(title.as_str(), title.as_str(), AGENT), inside));
         if kind == ShellKind::Parallel {
             return;
         }
+        let mut step = |from, to| drawing.add_edge(DrawnEdge::new(leaf(from, true), leaf(to, false), EdgeKind::Next));
         let steps: Vec<&AgentSpec> = sub_agents(agent).map(|sub| &**sub).collect();
         for pair in steps.windows(2) {
-            self.edge(leaf(pair[0], true), leaf(pair[1], false), true);
+            step(pair[0], pair[1]);
         }
         if let (ShellKind::Loop, Some(first), Some(last)) = (kind, steps.first(), steps.last()) {
-            self.edge(leaf(last, true), leaf(first, false), true);
+            step(last, first);
         }
-    }
-
-    fn node(&mut self, name: &str, symbol: char, shape: &str) {
-        let is_marked = self.pairs.iter().any(|(from, to)| from == name || to == name);
-        let (color, fill, style) = if is_marked {
-            (DARK_GREEN, format!(" fillcolor=\"{DARK_GREEN}\""), "\"filled,rounded\"")
-        } else {
-            (GREY, String::new(), "rounded")
-        };
-        let label = quoted(&format!("{symbol} {name}"));
-        self.line(&format!(
-            "{} [label={label} color=\"{color}\"{fill} fontcolor=\"{GREY}\" shape={shape} style={style}]",
-            id(name)
-        ));
-    }
-
-    fn edge(&mut self, from: &str, to: &str, is_step: bool) {
-        let has = |first: &str, second: &str| self.pairs.iter().any(|(a, b)| a == first && b == second);
-        let look = match (has(from, to), has(to, from)) {
-            (true, _) => format!("color=\"{LIGHT_GREEN}\""),
-            (false, true) => format!("color=\"{LIGHT_GREEN}\" dir=back"),
-            (false, false) if is_step => format!("color=\"{GREY}\""),
-            (false, false) => format!("arrowhead=none color=\"{GREY}\""),
-        };
-        self.line(&format!("{} -> {} [{look}]", id(from), id(to)));
-    }
-
-    fn line(&mut self, text: &str) {
-        self.text.push('\t');
-        self.text.push_str(text);
-        self.text.push('\n');
     }
 }
 
@@ -154,5 +130,56 @@ fn title(kind: ShellKind) -> &'static str {
         ShellKind::Sequential => "Sequential",
         ShellKind::Loop => "Loop",
         _ => "Parallel",
+    }
+}
+
+/// The look that google-adk gives to the tree, with the nodes and edges of the pairs marked.
+struct Theme<'a> {
+    pairs: &'a [Pair],
+    is_dark: bool,
+}
+
+impl DotTheme for Theme<'_> {
+    fn format(&self) -> DotFormat {
+        DotFormat { opening: "strict digraph {", indent: "\t", separator: " ", has_group_attributes_last: true }
+    }
+
+    fn defaults(&self) -> Vec<(&'static str, Attributes)> {
+        let background = if self.is_dark { "#333537" } else { "#ffffff" };
+        vec![("graph", vec![("bgcolor", background.into()), ("rankdir", "LR".into())])]
+    }
+
+    fn node(&self, node: &DrawnNode) -> Attributes {
+        let is_marked = self.pairs.iter().any(|(from, to)| *from == node.id || *to == node.id);
+        let (symbol, shape) = if node.kind == TOOL { ('🔧', "box") } else { ('🤖', "ellipse") };
+        let label = DotValue::Text(format!("{symbol} {}", node.name));
+        let mut attributes = vec![("label", label)];
+        if is_marked {
+            attributes.extend([("color", DARK_GREEN.into()), ("fillcolor", DARK_GREEN.into())]);
+        } else {
+            attributes.push(("color", GREY.into()));
+        }
+        let style = if is_marked { "filled,rounded" } else { "rounded" };
+        attributes.extend([("fontcolor", GREY.into()), ("shape", shape.into()), ("style", style.into())]);
+        attributes
+    }
+
+    fn group(&self, group: &DrawnNode) -> Attributes {
+        vec![
+            ("color", "#ffffff".into()),
+            ("fontcolor", GREY.into()),
+            ("label", DotValue::Text(group.name.clone())),
+            ("style", "rounded".into()),
+        ]
+    }
+
+    fn edge(&self, edge: &DrawnEdge) -> Attributes {
+        let has = |first: &str, second: &str| self.pairs.iter().any(|(from, to)| from == first && to == second);
+        match (has(&edge.from, &edge.to), has(&edge.to, &edge.from), edge.kind) {
+            (true, ..) => vec![("color", LIGHT_GREEN.into())],
+            (false, true, _) => vec![("color", LIGHT_GREEN.into()), ("dir", "back".into())],
+            (false, false, EdgeKind::Next) => vec![("color", GREY.into())],
+            (false, false, _) => vec![("arrowhead", "none".into()), ("color", GREY.into())],
+        }
     }
 }

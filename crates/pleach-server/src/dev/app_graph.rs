@@ -92,11 +92,7 @@ fn add_agent(map: &mut Map, agent: &AgentSpec, position: Position) {
 }
 
 fn add_llm_agent(map: &mut Map, agent: &AgentSpec, mode: Option<AgentMode>) {
-    let is_sub_agent = |name: &str| agent.sub_agents.iter().any(|sub| sub.spec().name == name);
-    // The tools of a toolset are known only during an invocation.
-    let toolsets = agent.toolsets.iter().map(|set| set.name());
-    let tools = agent.tools.iter().map(|tool| tool.name()).chain(toolsets).filter(|name| !is_sub_agent(name));
-    let tools: Vec<Value> = tools.map(|name| json!({ "name": name, "type": "tool" })).collect();
+    let tools: Vec<Value> = tool_names(agent).map(|name| json!({ "name": name, "type": "tool" })).collect();
     let model = agent.model.as_ref().map_or("", |model| model.name());
     map.insert("model".into(), model.into());
     for (key, instruction) in [("instruction", &agent.instruction), ("global_instruction", &agent.global_instruction)] {
@@ -117,6 +113,14 @@ fn add_llm_agent(map: &mut Map, agent: &AgentSpec, mode: Option<AgentMode>) {
     }
     map.insert("disallow_transfer_to_parent".into(), agent.disallow_transfer_to_parent.into());
     map.insert("disallow_transfer_to_peers".into(), agent.disallow_transfer_to_peers.into());
+}
+
+/// Returns the names of an agent's tools and toolsets, without the tools that call a sub-agent.
+pub(super) fn tool_names(agent: &AgentSpec) -> impl Iterator<Item = &str> {
+    let is_sub_agent = |name: &str| agent.sub_agents.iter().any(|sub| sub.spec().name == name);
+    // The tools of a toolset are known only in an invocation.
+    let toolsets = agent.toolsets.iter().map(|set| set.name());
+    agent.tools.iter().map(|tool| tool.name()).chain(toolsets).filter(move |name| !is_sub_agent(name))
 }
 
 /// Describes a node of a graph, with its type.

@@ -28,8 +28,8 @@ pub(super) async fn build(State(api): State<Arc<Api>>, AppPath(app): AppPath) ->
 pub(super) async fn images(State(api): State<Arc<Api>>, AppPath(app): AppPath, uri: Uri) -> Result<Response, ApiError> {
     let is_dark = query::flag(&uri, "dark_mode")?;
     let path = query::text(&uri, "node").unwrap_or_default();
-    let described = describe(api.runner(&app)?);
-    let level = find(&described["root_agent"], &path).ok_or_else(|| no_node(&path))?;
+    let root = api.runner(&app)?.root();
+    let level = find(&**root, &path).ok_or_else(|| no_node(&path))?;
     let pictures = levels(level, &path).into_iter();
     let pictures: Map = pictures.map(|(at, level)| (at, json!({ "dotSrc": picture(level, is_dark) }))).collect();
     Ok(plain(&pictures.into()))

@@ -7,7 +7,6 @@ mod absent;
 mod agent_graph;
 mod app_graph;
 mod consent;
-mod dot_text;
 mod graph;
 mod local;
 mod options;
@@ -17,6 +16,7 @@ mod telemetry;
 mod traces;
 mod upload;
 mod workflow_picture;
+mod workflow_theme;
 
 pub(crate) use consent::Consent;
 pub(crate) use local::are_open_to_others;

@@ -3,72 +3,72 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use pleach_context::{GraphOutline, NodeKind, Outline};
+use pleach_context::{NodeKind, Outline};
 use pleach_core::{Event, InvocationId};
 
-use super::{DrawnGraph, NodeSummary, RunSummary, below, framed, is_group, label, start};
+use super::drawing::{Drawing, DrawnEdge, DrawnKind, DrawnNode, Element};
+use super::{RunSummary, colour};
 
 /// Draws a node as a Mermaid flowchart; nested workflows are subgraphs.
 ///
 /// START is a circle, a join a hexagon, a routed edge carries its routes.
 #[must_use]
 pub fn mermaid(outline: &Outline) -> String {
-    picture(outline, None)
+    write_mermaid(&Drawing::of(outline, None))
 }
 
 /// Draws the progress of an invocation of a root node: at each node its status, number of runs, failed attempts and
 /// duration in seconds. Reads the session's `events` and skips the events of other invocations.
 #[must_use]
 pub fn mermaid_of_run(outline: &Outline, events: &[Arc<Event>], invocation: &InvocationId) -> String {
-    picture(outline, Some(&RunSummary::of(events, invocation)))
+    write_mermaid(&Drawing::of(outline, Some(&RunSummary::of(events, invocation))))
 }
 
-fn picture(outline: &Outline, run: Option<&RunSummary>) -> String {
+fn write_mermaid(drawing: &Drawing) -> String {
     let mut text = String::from("flowchart TD\n");
-    framed(&mut text, outline, run, draw, node);
+    write_elements(&mut text, drawing, 1);
     text
 }
 
-fn draw(text: &mut String, at: &DrawnGraph<'_>, graph: &GraphOutline) {
-    let (id, depth) = (&at.id, at.depth);
-    line(text, depth, format_args!("{}((START))", start(id)));
-    for (place, inner) in graph.nodes.iter().enumerate() {
-        let (id, summary) = (below(id, place), at.summary(&inner.name));
-        match &inner.graph {
-            Some(nested) if is_group(inner) => {
-                line(text, depth, format_args!("subgraph {id}[\"{}\"]", titled(inner, summary)));
-                draw(text, &at.inside(&id, summary), nested);
+fn write_elements(text: &mut String, drawing: &Drawing, depth: usize) {
+    for element in &drawing.elements {
+        match element {
+            Element::Node(node) => write_node(text, node, depth),
+            Element::Group(group, inside) => {
+                line(text, depth, format_args!("subgraph {}[\"{}\"]", group.id, title(group)));
+                write_elements(text, inside, depth + 1);
                 line(text, depth, format_args!("end"));
             }
-            _ => node(text, at, &id, inner, summary),
-        }
-    }
-    for edge in &graph.edges {
-        let from = edge.from.map_or_else(|| start(id), |place| below(id, place));
-        let to = below(id, edge.to);
-        match label(edge) {
-            Some(routes) => line(text, depth, format_args!("{from} -->|\"{}\"| {to}", escaped(&routes))),
-            None => line(text, depth, format_args!("{from} --> {to}")),
+            Element::Edge(edge) => write_edge(text, edge, depth),
         }
     }
 }
 
-fn node(text: &mut String, at: &DrawnGraph<'_>, id: &str, outline: &Outline, summary: Option<&NodeSummary>) {
-    let title = titled(outline, summary);
-    match outline.kind {
-        NodeKind::Join => line(text, at.depth, format_args!("{id}{{{{\"{title}\"}}}}")),
-        _ => line(text, at.depth, format_args!("{id}[\"{title}\"]")),
+fn write_node(text: &mut String, node: &DrawnNode, depth: usize) {
+    let (id, title) = (&node.id, title(node));
+    match node.kind {
+        DrawnKind::Start | DrawnKind::End => line(text, depth, format_args!("{id}(({title}))")),
+        DrawnKind::Node(NodeKind::Join) => line(text, depth, format_args!("{id}{{{{\"{title}\"}}}}")),
+        DrawnKind::Node(_) => line(text, depth, format_args!("{id}[\"{title}\"]")),
     }
-    if let Some(summary) = summary {
-        line(text, at.depth, format_args!("style {id} fill:{}", summary.colour()));
+    if let Some(runs) = &node.runs {
+        line(text, depth, format_args!("style {id} fill:{}", colour(runs.status)));
+    }
+}
+
+fn write_edge(text: &mut String, edge: &DrawnEdge, depth: usize) {
+    let (from, to) = (&edge.from, &edge.to);
+    match edge.label() {
+        Some(routes) => line(text, depth, format_args!("{from} -->|\"{}\"| {to}", escaped(&routes))),
+        None => line(text, depth, format_args!("{from} --> {to}")),
     }
 }
 
 /// Returns the title of a node. Its name is escaped, because the name in a stored run can be any text.
-fn titled(outline: &Outline, summary: Option<&NodeSummary>) -> String {
-    let name = escaped(&outline.name);
-    match summary {
-        Some(summary) => format!("{name}<br/>{}", summary.text()),
+fn title(node: &DrawnNode) -> String {
+    let name = escaped(&node.name);
+    match &node.runs {
+        Some(runs) => format!("{name}<br/>{}", runs.text()),
         None => name,
     }
 }

@@ -156,14 +156,4 @@ impl NodeSummary {
         add(format_args!("{:.3} s", self.seconds));
         text
     }
-
-    /// Returns the fill colour.
-    pub(super) fn colour(&self) -> &'static str {
-        match self.status {
-            RunStatus::Done => "#c8e6c9",
-            RunStatus::Waiting => "#fff3c4",
-            RunStatus::Failed => "#ffcdd2",
-            RunStatus::Started => "#bbdefb",
-        }
-    }
 }

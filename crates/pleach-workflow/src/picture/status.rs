@@ -20,6 +20,17 @@ pub enum RunStatus {
     Started,
 }
 
+/// Returns the fill colour of a node with this status, as CSS and Graphviz spell it.
+#[must_use]
+pub fn colour(status: RunStatus) -> &'static str {
+    match status {
+        RunStatus::Done => "#c8e6c9",
+        RunStatus::Waiting => "#fff3c4",
+        RunStatus::Failed => "#ffcdd2",
+        RunStatus::Started => "#bbdefb",
+    }
+}
+
 /// Returns the status of the run at `path`, for pictures and listings. It follows from the run's own events and from later events of
 /// other runs. A resume decides by different rules.
 ///

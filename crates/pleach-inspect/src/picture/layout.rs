@@ -1,8 +1,10 @@
-//! Draws an outline: computes sizes from the inside out, then positions from the outside in.
+//! [`lay_out`]: gives the elements of a drawing their positions. Computes sizes from the inside out, then positions from the
+//! outside in.
 
-use pleach_context::{EdgeOutline, GraphOutline, NodeKind, Outline};
-use pleach_core::NodePath;
-use pleach_workflow::{NodeSummary, RunSummary};
+use foldhash::HashMap;
+use pleach_context::NodeKind;
+use pleach_workflow::NodeSummary;
+use pleach_workflow::internal::{Drawing, DrawnEdge, DrawnKind, DrawnNode, Element};
 
 use super::model::{BoxKind, Picture, PictureBox, PictureEdge};
 use super::place::place;
@@ -19,39 +21,30 @@ const SMALL: f64 = 6.2;
 /// The length to which names are cut, in letters.
 const LONGEST: usize = 40;
 
-pub(super) fn picture(outline: &Outline, runs: Option<&RunSummary>) -> Picture {
-    let drawn = match &outline.graph {
-        Some(inner) if outline.kind != NodeKind::Agent || !inner.nodes.is_empty() => {
-            let path = runs.map(|runs| runs.root(&outline.name)).unwrap_or_default();
-            graph(inner, runs.map(|runs| (runs, &path)))
-        }
-        _ => node(outline, runs.and_then(|runs| runs.node(&NodePath::root(), &outline.name)), None),
-    };
-    let mut picture = Picture { width: drawn.width + 2.0 * MARGIN, height: drawn.height + 2.0 * MARGIN, ..drawn };
+/// Lays a drawing out.
+pub(super) fn lay_out(drawing: &Drawing) -> Picture {
+    let inside = lay_out_graph(drawing);
+    let mut picture = Picture { width: inside.width + 2.0 * MARGIN, height: inside.height + 2.0 * MARGIN, ..inside };
     shift(&mut picture.boxes, &mut picture.edges, MARGIN, MARGIN);
     picture
 }
 
-/// The runs of an invocation, and the path of the run whose graph is drawn.
-type Run<'a> = Option<(&'a RunSummary, &'a NodePath)>;
-
-/// Draws a graph, whose runs are below a path.
-fn graph(graph: &GraphOutline, run: Run<'_>) -> Picture {
-    let mut inner: Vec<Picture> = graph.nodes.iter().map(|outline| inner_node(outline, run)).collect();
-    inner.push(start());
-    let first = inner.len() - 1;
-    let ends = |edge: &EdgeOutline| (edge.from.unwrap_or(first), edge.to);
-    let edges: Vec<(usize, usize)> = graph.edges.iter().map(ends).collect();
+/// Lays out the nodes of one level, each with everything inside it.
+fn lay_out_graph(drawing: &Drawing) -> Picture {
+    let (ids, inner) = vertices(drawing);
+    let edges = edges(drawing, &ids);
+    let ends: Vec<(usize, usize)> = edges.iter().map(|(_, ends)| *ends).collect();
     let sizes: Vec<(f64, f64)> = inner.iter().map(|drawn| (drawn.width, drawn.height)).collect();
-    let placed = place(&sizes, &edges);
+    let placed = place(&sizes, &ends);
     let mut whole = Picture { width: placed.width, height: placed.height, boxes: Vec::new(), edges: Vec::new() };
     let corner = |index: usize| {
         let ((x, y), (width, height)) = (placed.middles[index], sizes[index]);
         (x - width / 2.0, y - height / 2.0)
     };
-    for ((edge, (from, to)), way) in graph.edges.iter().zip(&edges).zip(&placed.ways) {
+    for ((edge, (from, to)), way) in edges.iter().zip(&placed.ways) {
         let at = |index: usize| (corner(index), sizes[index]);
-        whole.edges.push(PictureEdge { points: line(at(*from), at(*to), way), label: label(edge) });
+        let label = edge.label().map(|routes| short(&routes));
+        whole.edges.push(PictureEdge { points: line(at(*from), at(*to), way), label });
     }
     for (index, mut drawn) in inner.into_iter().enumerate() {
         let (x, y) = corner(index);
@@ -62,30 +55,49 @@ fn graph(graph: &GraphOutline, run: Run<'_>) -> Picture {
     whole
 }
 
-fn inner_node(outline: &Outline, run: Run<'_>) -> Picture {
-    let summary = run.and_then(|(runs, parent)| {
-        // An agent next to the nodes that it called represents the run above.
-        let is_caller = outline.kind == NodeKind::Agent && outline.name == parent.name();
-        let above = || runs.node(&parent.parent().unwrap_or_default(), &outline.name);
-        runs.node(parent, &outline.name).or_else(|| is_caller.then(above).flatten())
-    });
-    let nested = outline.graph.as_ref().filter(|_| outline.kind == NodeKind::Workflow);
-    let inside = nested.map(|nested| graph(nested, run.zip(summary).map(|((runs, _), summary)| (runs, &summary.path))));
-    node(outline, summary, inside)
+/// Returns the ids and the pictures of the nodes of one level. The start comes last, so that the nodes decide the order
+/// of a row.
+fn vertices(drawing: &Drawing) -> (Vec<&str>, Vec<Picture>) {
+    let mut found = Vec::new();
+    let mut starts = Vec::new();
+    for element in &drawing.elements {
+        match element {
+            Element::Node(node) if node.kind == DrawnKind::Start => starts.push((node.id.as_str(), start(node))),
+            Element::Node(node) => found.push((node.id.as_str(), lay_out_node(node, None))),
+            Element::Group(group, inside) => {
+                found.push((group.id.as_str(), lay_out_node(group, Some(lay_out_graph(inside)))));
+            }
+            Element::Edge(_) => {}
+        }
+    }
+    found.into_iter().chain(starts).unzip()
 }
 
-/// Draws a box, with a graph inside for a group.
-fn node(outline: &Outline, summary: Option<&NodeSummary>, inside: Option<Picture>) -> Picture {
-    let name = short(&outline.name);
-    let detail = summary.map(NodeSummary::text).unwrap_or_default();
+/// Returns the edges between the nodes of one level, with the places of their ends.
+fn edges<'d>(drawing: &'d Drawing, ids: &[&str]) -> Vec<(&'d DrawnEdge, (usize, usize))> {
+    let places: HashMap<&str, usize> = ids.iter().enumerate().map(|(place, id)| (*id, place)).collect();
+    let ends = |edge: &DrawnEdge| Some((*places.get(edge.from.as_str())?, *places.get(edge.to.as_str())?));
+    let edges = drawing.elements.iter().filter_map(|element| match element {
+        Element::Edge(edge) => Some((edge, ends(edge)?)),
+        Element::Node(_) | Element::Group(..) => None,
+    });
+    edges.collect()
+}
+
+/// Returns the picture of a box, with a graph inside for a group.
+fn lay_out_node(node: &DrawnNode, inside: Option<Picture>) -> Picture {
+    let name = short(&node.name);
+    let runs = node.runs.as_ref();
+    let detail = runs.map(NodeSummary::text).unwrap_or_default();
     let letters = (name.chars().count() as f64 * LETTER).max(detail.chars().count() as f64 * SMALL);
     let wanted = (letters + 26.0).max(70.0);
-    let (width, height, kind) = match (&inside, outline.kind) {
+    let (width, height, kind) = match (&inside, node.kind) {
         (Some(inside), _) => (wanted.max(inside.width + 2.0 * MARGIN), inside.height + TITLE + MARGIN, BoxKind::Group),
-        (None, NodeKind::Join) => (wanted + 14.0, HEIGHT, BoxKind::Join),
+        (None, DrawnKind::Node(NodeKind::Join)) => (wanted + 14.0, HEIGHT, BoxKind::Join),
         (None, _) => (wanted, HEIGHT, BoxKind::Node),
     };
-    let (status, path) = (summary.map(|summary| summary.status), summary.map(|summary| summary.path.clone()));
+    let status = runs.map(|runs| runs.status);
+    let path = runs.map(|runs| runs.path.clone());
     let mut boxes = vec![PictureBox { x: 0.0, y: 0.0, width, height, kind, name, status, detail, path }];
     let mut edges = Vec::new();
     if let Some(mut inside) = inside {
@@ -96,14 +108,14 @@ fn node(outline: &Outline, summary: Option<&NodeSummary>, inside: Option<Picture
     Picture { width, height, boxes, edges }
 }
 
-fn start() -> Picture {
+fn start(node: &DrawnNode) -> Picture {
     let start = PictureBox {
         x: 0.0,
         y: 0.0,
         width: START,
         height: START,
         kind: BoxKind::Start,
-        name: "START".to_owned(),
+        name: node.name.clone(),
         status: None,
         detail: String::new(),
         path: None,
@@ -134,11 +146,6 @@ fn line(from: ((f64, f64), (f64, f64)), to: ((f64, f64), (f64, f64)), way: &[(f6
         ((x1, y1 + h1 / 2.0), (x2 + w2, y2 + h2 / 2.0))
     };
     std::iter::once(first).chain(way.iter().copied()).chain([last]).collect()
-}
-
-fn label(edge: &EdgeOutline) -> Option<String> {
-    let routes: Vec<String> = edge.on.iter().map(ToString::to_string).collect();
-    (!routes.is_empty()).then(|| short(&routes.join(", ")))
 }
 
 fn short(name: &str) -> String {
