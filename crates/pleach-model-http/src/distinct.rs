@@ -8,8 +8,8 @@ use serde_json::Value;
 
 /// Removes calls that were sent twice. A call with the id of another call gets an id of its own.
 ///
-/// If two calls have the same id and name, and one of them has no arguments, they are one call: it was begun twice, or its arguments
-/// came late.
+/// If two calls have the same id and name, and one of them has no arguments, they are the same call: it was sent twice,
+/// or its arguments came late.
 pub(crate) fn distinct(parts: Vec<Part>, ids: &dyn IdGen) -> Vec<Part> {
     let mut known: HashSet<String> = HashSet::new();
     let mut seen: HashMap<(String, Option<String>), Seen> = HashMap::new();

@@ -1,4 +1,5 @@
-//! Prepares histories for formats with tool messages: ids that the provider takes, and texts for parts that it does not.
+//! Prepares histories for formats with tool messages: ids that the provider accepts, and texts in place of parts that
+//! it does not accept.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -8,8 +9,8 @@ use pleach_core::{Blob, Part};
 
 pub(crate) use crate::wire::MISSING_RESULT;
 
-/// The ids of calls and responses as they are sent. The original id is used if the provider takes it and no other call has it. Otherwise new
-/// ids pair the same calls and responses.
+/// The ids of calls and responses as they are sent. The original id is used if the provider takes it and no other call
+/// has it. Otherwise new ids pair the same calls and responses.
 pub(crate) struct CallIds {
     takes: fn(&str) -> bool,
     /// The ids that are used already.

@@ -15,8 +15,8 @@ use crate::wire::{Decoder, Reading, WRONG_ADDRESS, Wire};
 
 /// A model of a provider, reached over HTTP. Its clones share a pool of connections.
 ///
-/// A request that names another model in [`LlmRequest::model`](pleach_model::LlmRequest::model) is sent to that model. The HTTP
-/// options of a request apply to that request.
+/// A request that names another model in [`LlmRequest::model`](pleach_model::LlmRequest::model) is sent to that model.
+/// The HTTP options of a request apply to that request.
 ///
 /// Debug output shows the name and no key.
 #[derive(Clone)]

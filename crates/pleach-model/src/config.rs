@@ -1,4 +1,4 @@
-//! The settings with which a model generates: sampling, tools, schema of the answer, safety, labels.
+//! The settings of a request: sampling, tools, answer schema, safety and labels.
 
 use std::collections::BTreeMap;
 
@@ -144,7 +144,7 @@ wire_object! {
 }
 
 impl GenerateConfig {
-    /// Returns the labels for changing; they are created if absent.
+    /// Returns the labels for modification, and creates them if absent.
     pub fn labels_mut(&mut self) -> &mut BTreeMap<String, String> {
         self.labels.get_or_insert_default()
     }

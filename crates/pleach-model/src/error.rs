@@ -46,7 +46,7 @@ struct Inner {
     cause: Option<Arc<dyn Error + Send + Sync>>,
 }
 
-/// The kind of a call's failure, as far as a caller can act on it.
+/// The kind of failure of a call. It tells the caller how to react.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ModelErrorKind {
@@ -243,7 +243,7 @@ impl fmt::Display for ModelError {
         let Inner { kind, model, message, advice, retry_after, cause, .. } = &*self.0;
         let failed = if self.0.status.is_some() { "refused the call" } else { "failed" };
         write!(f, "model `{model}` {failed}{}: {}", self.details(), kind.what())?;
-        // Providers repeat a part of the key if they refuse it.
+        // A provider that refuses a key repeats a part of it in the message.
         if let Some(message) = message.as_ref().filter(|_| *kind != ModelErrorKind::Unauthorized) {
             write!(f, ": {}", shortened(message))?;
         }

@@ -39,8 +39,8 @@ pub struct LlmRequest {
     pub(crate) last_instructions: Vec<String>,
 }
 
-/// The place of contents that a static instruction has added. It stays the same, so that the beginning of the request
-/// hits the provider's cache.
+/// The position of the contents that a static instruction has added. It stays the same, so that the beginning of the
+/// request hits the provider's cache.
 // L34
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) enum StaticPrefix {
@@ -49,7 +49,7 @@ pub(crate) enum StaticPrefix {
     None,
     /// The contents have not been placed yet.
     Unplaced,
-    /// The first contents, up to this place.
+    /// The contents before this index.
     Until(usize),
 }
 

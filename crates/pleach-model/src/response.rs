@@ -153,7 +153,7 @@ impl LlmResponse {
     }
 }
 
-/// Returns true if a part is an answer, or something to act on.
+/// Returns true if a part answers the user, or is something that the agent acts on.
 fn is_meaningful(part: &Part) -> bool {
     let says = !part.is_thought() && part.text.as_ref().is_some_and(|text| !text.trim().is_empty());
     says || part.function_call.is_some()

@@ -1,4 +1,4 @@
-//! Building a toolset: reads the document, collects all its faults, and makes tools of its operations.
+//! Builds a toolset: reads the document, collects all its faults, and creates a tool for each operation.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -17,10 +17,11 @@ use crate::tool::Shared;
 use crate::{OpenApiFault, OpenApiFaultKind, OpenApiSetupError, OpenApiToolset, OpenApiToolsetBuilder, RestApiTool};
 
 impl OpenApiToolsetBuilder {
-    /// Makes the toolset. Nothing is sent.
+    /// Builds the toolset. Nothing is sent.
     ///
     /// # Errors
-    /// The document cannot be read or has faults, all of which the error names; an option cannot be used; no operation is left.
+    /// The document cannot be read or has faults, an option cannot be used, or no operation is left. The error names
+    /// all faults of the document.
     pub fn build(mut self) -> Result<OpenApiToolset, OpenApiSetupError> {
         let document = std::mem::replace(&mut self.document, Value::Null.into());
         let root = document.read()?;
@@ -256,7 +257,7 @@ impl OpenApiToolsetBuilder {
             let tool = names.tool(self.prefix.as_deref(), view.id(), view.path(), view.method());
             named.push((tool, plan));
         }
-        // The order is stable: providers cache requests that begin like an earlier one.
+        // The order is stable, because providers cache requests that begin like an earlier request.
         named.sort_by(|(one, _), (other, _)| one.cmp(other));
         let tools = named.into_iter().map(|(tool, plan)| RestApiTool::new(tool, plan, Arc::clone(&shared))).collect();
         Ok(OpenApiToolset::new(name, tools, left_out))

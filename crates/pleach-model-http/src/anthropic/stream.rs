@@ -29,7 +29,7 @@ pub(super) struct MessageStream<'a> {
     amount: Amount,
 }
 
-/// A growing block, with the text of a call's input.
+/// A block that grows. For a call, it also has the text of the input.
 struct Block {
     block: Map,
     input: ArgumentText,
@@ -135,7 +135,8 @@ impl<'a> MessageStream<'a> {
         }
     }
 
-    /// Returns the block that begins again. It has this id and name, and is open at this index, or was stopped before its input was whole.
+    /// Returns the existing block that this block begins again. It has the same id and name, and either is open at this
+    /// index or was stopped before its input was whole.
     fn begun_before(&self, index: u64, block: &Map) -> Option<usize> {
         let place = *self.by_id.get(id_of(block)?)?;
         let begun = &self.blocks[place];

@@ -1,7 +1,7 @@
 //! Arranges calls and their responses in a history as the API demands.
 //!
-//! The API refuses a call without a response, a response without a call, and responses that do not follow their calls. It
-//! reads the key `$ref` in a response as a reference to media.
+//! The API refuses a call without a response, a response without a call, and responses that do not follow their calls.
+//! It reads the key `$ref` in a response as a reference to media.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -11,13 +11,14 @@ use serde_json::{Value, json};
 
 use crate::wire::MISSING_RESULT;
 
-/// The places of a content and of a part in it.
+/// The index of a content, and the index of a part in it.
 type Place = (usize, usize);
 
 /// Puts the responses to the calls of a content after it, one for each call, in the order of the calls.
 ///
-/// Contents that are correct already stay shared. A call without a response gets one that says so. If a call has several responses, the last
-/// one is kept. A response without a call becomes a text, unless a cache may hold the call (`is_cached`).
+/// Contents that are correct already stay shared. A call without a response gets one that says so. If a call has
+/// several responses, the last one is kept. A response without a call becomes a text, unless a cache may hold the call
+/// (`is_cached`).
 pub(super) fn pair(contents: &[SharedContent], is_cached: bool) -> Vec<SharedContent> {
     let mut pairs = Pairs::of(contents);
     pairs.leave_what_is_in_place(contents);
@@ -38,7 +39,7 @@ pub(super) fn pair(contents: &[SharedContent], is_cached: bool) -> Vec<SharedCon
 /// The pairs of calls and responses.
 #[derive(Default)]
 struct Pairs {
-    /// The response to each call, by the content of the calls.
+    /// The response to each call, by the index of the content that has the calls.
     answers: HashMap<usize, Vec<Option<Place>>>,
     /// The responses that answer a call, including those that a later one replaces.
     taken: HashSet<Place>,
@@ -70,7 +71,7 @@ impl Pairs {
         self.answers.entry(place.0).or_default().push(None);
         if let Some(id) = given(call.id.as_deref()) {
             let open = self.by_id.entry(id.to_owned()).or_default();
-            // Some models number the calls of each answer from the start.
+            // Some models begin to number the calls anew in each answer.
             open.retain(|other| other.0 == place.0);
             open.push_back(place);
         }
@@ -155,7 +156,8 @@ fn has_id_of(response: &Part, call: &FunctionCall) -> bool {
     given(call.id.as_deref()).is_none_or(|id| own == Some(id))
 }
 
-/// Returns the part that answers a call: its response, with the id of the call, or one that says that there is none.
+/// Returns the part that answers a call: its response with the call's id or, without a response, a part that reports
+/// this.
 fn response_part(call: &FunctionCall, response: Option<&Part>) -> Part {
     let mut part = response.cloned().unwrap_or_else(|| {
         let error = Map::from_iter([("error".to_owned(), json!(MISSING_RESULT))]);

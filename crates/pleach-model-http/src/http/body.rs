@@ -19,7 +19,7 @@ use crate::wire::Reading;
 /// The content codings that compress.
 const COMPRESSIONS: [&str; 6] = ["br", "compress", "deflate", "gzip", "x-gzip", "zstd"];
 
-/// The characters of the name of a coding that are shown.
+/// The maximum number of characters of a coding's name that are shown.
 const LONGEST_ENCODING: usize = 32;
 
 /// The body of an answer. Dropping it before its end closes the connection.
@@ -31,7 +31,7 @@ pub(crate) struct Body<'a> {
     pub(super) secrets: Arc<Secrets>,
     /// The limit of the whole request.
     total: Timer,
-    /// The limit since the last content. It starts when the next piece is waited for.
+    /// The limit since the last content. It starts when the reader begins to wait for the next piece.
     idle: Option<Timer>,
     pace: Pace,
 }
@@ -158,7 +158,7 @@ impl<'a> Body<'a> {
         let mut text = Vec::new();
         let read = read_error(response, &mut text, usize::MAX, |_| {});
         let limit = TimeLimit::Failure(limits.idle.min(ERROR_WAIT));
-        // The bytes that came in time may be the whole body, on a connection that stays open.
+        // If the connection stays open, the bytes that came in time may be the whole body.
         let _: Result<bool, TimeLimit> = within(read, total, &mut Timer::start(reading.call.clock, limit)).await;
         Failure::in_error(&text)
     }
@@ -167,7 +167,7 @@ impl<'a> Body<'a> {
 /// The error for a document that would take too much memory.
 pub(super) const TOO_HEAVY: &str = "its JSON has too many values";
 
-/// The characters that are shown of a text that is not JSON.
+/// The maximum number of characters that are shown of a text that is not JSON.
 const SHOWN: usize = 200;
 
 /// Returns the beginning of a text that is neither JSON nor a page.

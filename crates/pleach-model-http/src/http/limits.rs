@@ -64,7 +64,7 @@ impl TimeLimit {
         }
     }
 
-    /// Returns the part that did not come in time, and the option that allows more.
+    /// Names the part of the answer that did not come in time, and the option that allows more time.
     pub(crate) fn message(self) -> String {
         let seconds = self.duration().as_secs_f64();
         match self {
@@ -121,8 +121,8 @@ pub(crate) async fn within<F: Future>(
     }
 }
 
-/// Lets other tasks run now and then. A server that never pauses would otherwise keep the task of its reader busy forever, and no time
-/// limit would be checked.
+/// Lets other tasks run now and then. A server that never pauses would otherwise keep the task of its reader busy
+/// forever, and no time limit would be checked.
 #[derive(Default)]
 pub(crate) struct Pace(u32);
 

@@ -1,4 +1,4 @@
-//! Tests of rules for every schema that is sent, whatever a tool or server wrote.
+//! Property tests of the rules that every sent schema keeps, whatever schema a tool or server has.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -29,7 +29,7 @@ fn odd() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Keywords that are in no list of this folder: those with rules of their own, and an unknown one.
+/// Keywords that are in no list of this folder: keywords with rules of their own, and an unknown keyword.
 const OTHERS: [&str; 11] = [
     "additionalItems",
     "const",

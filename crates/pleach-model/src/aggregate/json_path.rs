@@ -63,8 +63,8 @@ fn quoted(inside: &str) -> Option<(Step, &str)> {
     Some((Step::Key(unescaped(&text[..end])), behind))
 }
 
-/// Returns the position of the first unescaped character that ends a name, or of a backslash that escapes nothing;
-/// otherwise the end of the text.
+/// Returns the position of the first unescaped character that ends a name. A backslash at the end of the text also ends
+/// the name. Without either, returns the length of the text.
 fn end_of(text: &str, ends: impl Fn(char) -> bool) -> usize {
     let mut letters = text.char_indices();
     while let Some((place, letter)) = letters.next() {
@@ -191,7 +191,7 @@ mod tests {
         check(&["$.a", "$.a.b", "$.a[0]"], json!({"a": 0}));
         check(&["$.a", "$.a"], json!({"a": 1}));
         check(&["$", "$[0]", "$.a[10001]", "$.a[99999999999999999999999]"], json!({}));
-        // A short text cannot make many long arrays.
+        // A few short paths cannot create many long arrays.
         let (mut target, mut gaps) = (Map::new(), MAX_GAPS);
         for number in 0..100 {
             set(&mut target, &parse(&format!("$.a{number}[9000]")), json!(1), &mut gaps);

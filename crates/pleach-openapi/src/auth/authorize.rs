@@ -25,13 +25,13 @@ pub(crate) struct Authorizer<'a> {
     pub(crate) ctx: &'a ToolContext,
 }
 
-/// What a call may be sent with.
+/// The credentials to send with a call, or the reason why there are none.
 pub(crate) enum Authorized {
-    /// The credentials. The list is empty if none is needed.
+    /// The call is sent with these credentials. The list is empty if none is needed.
     With(Vec<Granted>),
-    /// The client was asked for one.
+    /// The client was asked for a credential.
     Pending,
-    /// There is none, for this reason.
+    /// There is no credential, for this reason.
     Failed(String),
 }
 
@@ -43,18 +43,19 @@ pub(crate) struct Granted {
     asked: Option<AuthConfig>,
 }
 
-/// The result of looking for the credential of a scheme, or for those of an alternative.
+/// The result of the search for the credential of a scheme, or for the credentials of an alternative.
 enum Found<T> {
     Here(T),
     /// The client can be asked with this config.
     Missing(AuthConfig),
-    /// It is not available, for this reason.
+    /// The credential is not available, for this reason.
     Failed(String),
 }
 
 impl Authorizer<'_> {
-    /// Finds the credentials of the first alternative that is complete. If no alternative is complete and the operation needs one, asks the client
-    /// for the first missing credential of the first alternative that it can complete.
+    /// Returns the credentials of the first complete alternative. If there is none and the operation needs one, asks
+    /// the client for a credential: the first one that is missing in the first alternative that the client can
+    /// complete.
     ///
     /// # Errors
     /// The credential service fails, or the client cannot be asked.
@@ -73,7 +74,7 @@ impl Authorizer<'_> {
                 self.ctx.request_credential(config)?;
                 Ok(Authorized::Pending)
             }
-            // This holds even if security is optional: a call in a user's name must not become anonymous.
+            // The call fails even if security is optional, because a call in a user's name must not become anonymous.
             (None, Some(reason)) => Ok(Authorized::Failed(reason)),
             (None, None) => Ok(Authorized::With(Vec::new())),
         }
@@ -163,8 +164,8 @@ impl Authorizer<'_> {
         Ok(Some(TokenRequest::of_program(endpoints("clientCredentials")?, scopes, own)?))
     }
 
-    /// Checks whether a credential from a client can be used, and exchanges its code for a token. The token is kept at once: the server
-    /// may never answer the call itself.
+    /// Checks whether a credential from a client can be used, and exchanges its code for a token. The token is kept at
+    /// once, because the server may never answer the call.
     async fn of_sent(&self, scheme: &Scheme, kept: &Kept<'_>, sent: &AuthCredential) -> Result<Sent, NodeError> {
         let useless = |reason: &str| {
             Ok(Sent::Useless(Some(format!(
@@ -216,8 +217,8 @@ impl Authorizer<'_> {
         }
     }
 
-    /// Keeps accepted credentials for later calls, and drops refused ones, so that the next call asks again. If a refused token has a refresh token,
-    /// only the access token is dropped.
+    /// Keeps accepted credentials for later calls, and drops refused ones, so that the next call asks again. If a
+    /// refused token has a refresh token, only the access token is dropped.
     ///
     /// # Errors
     /// The credential service fails.

@@ -64,7 +64,8 @@ impl Base {
 }
 
 impl ServerOptions {
-    /// Returns the server of an operation: the first one that the operation, its path or the document declares, in this order.
+    /// Returns the server of an operation: the first one that the operation, its path or the document declares, in this
+    /// order.
     pub(crate) fn base(&mut self, holders: &[&Object<'_>], document: &Document, faults: &mut Faults) -> Option<Base> {
         let empty = Map::new();
         let root = Object { members: document.root.as_object().unwrap_or(&empty), pointer: String::new() };
