@@ -1,4 +1,4 @@
-//! Marks the descriptions of a server as data for the model, because a server must not give it orders.
+//! Marks the descriptions of a server as data for the model, because a server must not give the model orders.
 
 use pleach_core::{FunctionDeclaration, Map};
 use pleach_model::LlmRequest;
@@ -8,7 +8,7 @@ const BEGIN: &str = "<<<BEGIN_UNTRUSTED_TOOL_DESCRIPTION>>>";
 const END: &str = "<<<END_UNTRUSTED_TOOL_DESCRIPTION>>>";
 const ELIDED: &str = "<<<ELIDED_MARKER>>>";
 
-/// The markers that are removed from texts of a server. The last two mark an agent's own instruction.
+/// The markers that are removed from descriptions of a server. The last two mark an agent's own instruction.
 const MARKERS: [&str; 4] = [BEGIN, END, "<<<BEGIN_SYSTEM_INSTRUCTION>>>", "<<<END_SYSTEM_INSTRUCTION>>>"];
 
 /// The explanation of the markers in the system instruction, in google-adk's words.

@@ -1,4 +1,4 @@
-//! [`Faults`]: makes the errors of a session, without secrets.
+//! [`Faults`]: creates the errors of a session, without secrets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use super::notices::{Limit, Notices};
 use super::target::Target;
 use crate::error::McpError;
 
-/// The characters of a server's message that are shown.
+/// The maximum number of characters of a server's message that are shown.
 const LONGEST_MESSAGE: usize = 2_000;
-/// The characters that are shown of an unreadable message.
+/// The maximum number of characters of an unreadable message that are shown.
 const LONGEST_UNREADABLE: usize = 300;
 
-/// Makes the errors of one session.
+/// Creates the errors of one session.
 #[derive(Clone)]
 pub(super) struct Faults {
     server: Arc<str>,
@@ -143,7 +143,7 @@ impl Faults {
         self.server.as_ref().to_owned()
     }
 
-    /// Returns the beginning of a text of the server or the client, without secrets.
+    /// Returns the beginning of a message of the server or the client, without secrets.
     fn shown(&self, text: &str) -> String {
         self.cut(text, LONGEST_MESSAGE)
     }

@@ -5,13 +5,14 @@
 pub(super) enum Extent {
     /// The value ends after this many bytes.
     Ends(usize),
-    /// The value ends after the text.
+    /// The value is not closed within the text.
     Open,
-    /// The value has no end: a bracket is closed by one of another kind.
+    /// The value has no end, because a bracket is closed by a bracket of another kind.
     Broken,
 }
 
-/// Follows the brackets and strings of one object or array through pieces of text. Strings may have single quotes, as some languages print them.
+/// Follows the brackets and strings of one object or array through pieces of text. Strings may have single quotes,
+/// which some languages print.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shape {
     /// The closing brackets that are expected, the next one last.
@@ -59,7 +60,7 @@ impl Shape {
         self.last = bracket;
     }
 
-    /// Returns true if a quote begins a string. A single quote in a place where no string can begin is an apostrophe.
+    /// Returns true if a quote begins a string. A single quote where no string can begin is an apostrophe.
     fn begins_string(&self, byte: u8) -> bool {
         match byte {
             b'"' => true,
@@ -83,20 +84,21 @@ pub(super) struct Found {
     has_method: bool,
     has_result: bool,
     is_marked: bool,
-    /// Whether a key is not written as in JSON.
+    /// Whether a key has another notation than in JSON.
     is_printed: bool,
 }
 
 impl Found {
-    /// Returns true if the text was meant to answer a request. An object in the notation of another language must name the protocol, because
-    /// logs are full of objects.
+    /// Returns true if the text was meant to answer a request. An object in the notation of another language must name
+    /// the protocol, because logs often contain objects.
     pub(super) fn is_answer(&self) -> bool {
         let has_result = self.has_result && (self.is_marked || !self.is_printed);
         !self.has_method && (has_result || (self.is_marked && !self.ids.is_empty()))
     }
 }
 
-/// Finds the members of a message of the protocol, in JSON and in the notations in which Python, JavaScript, Ruby and Java print objects.
+/// Finds the members of a message of the protocol, in JSON and in the notations in which Python, JavaScript, Ruby and
+/// Java print objects.
 pub(super) fn message(text: &[u8]) -> Found {
     let mut found = Found::default();
     let mut shape = Shape::default();
