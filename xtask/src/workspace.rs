@@ -53,7 +53,7 @@ impl Dependency {
 }
 
 impl Package {
-    /// The folder that holds the package's `Cargo.toml`.
+    /// Returns the folder with the package's `Cargo.toml`.
     pub(crate) fn folder(&self) -> &Path {
         self.manifest_path.parent().unwrap_or(Path::new("."))
     }

@@ -80,7 +80,7 @@ impl Endpoint {
 
     /// Returns true if the host is this machine: `localhost`, a name below it, or a loopback address.
     ///
-    /// The client for such an endpoint asks no resolver and uses no proxy; see [`Clients`](crate::Clients).
+    /// The client for such an endpoint uses neither a resolver nor a proxy; see [`Clients`](crate::Clients).
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         is_this_machine(self.host())

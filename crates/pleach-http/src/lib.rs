@@ -2,7 +2,7 @@
 //!
 //! This crate owns the rules that all of them follow: which addresses belong to this machine, which values are hidden
 //! in messages of servers, which headers a program may set, how connections are encrypted and proxied, and how much of
-//! a body is read. It knows no wire format, sends no request and makes no retry.
+//! a body is read. It neither knows wire formats nor sends or retries requests.
 //!
 //! It is published only because those crates are. Its API is not for other crates, and may change with every version.
 

@@ -36,7 +36,7 @@ impl Secrets {
 
     /// Adds the value of a header, a variable or a query member, and the credential in it: `K` of `Bearer K`.
     ///
-    /// Values of fewer than eight bytes are words and stay visible, unless the name says that it holds a key.
+    /// A value of fewer than eight bytes stays visible as an ordinary word, unless its name is one of a key.
     pub fn add(&mut self, name: &str, value: &str) {
         let name = name.to_ascii_lowercase();
         let is_key = NAMES_OF_KEYS.iter().any(|word| name.contains(word));
@@ -80,7 +80,8 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// Returns the forms in which texts show a secret: as it is, in JSON, with blanks for control characters, and in URLs.
+/// Returns the forms that a secret may have in a text: unchanged, in JSON, with blanks for control characters, and in
+/// URLs.
 fn forms(secret: &str) -> BTreeSet<String> {
     let json = serde_json::Value::from(secret).to_string();
     let json = json[1..json.len() - 1].to_owned();

@@ -48,7 +48,8 @@ impl McpEndpoint {
     }
 
     /// Sets a function that returns further headers, for example with the credential of the user. It is called before
-    /// tools are listed and before each call. Its headers replace those of [`header`](Self::header) with the same name.
+    /// tools are listed and before each call. Its headers replace headers with the same name that
+    /// [`header`](Self::header) has set.
     ///
     /// Requests with equal headers share a session with the server, and requests with different headers never do. Up to
     /// 64 sessions are kept; beyond that, the least recently used session is closed. ADK: `header_provider`

@@ -42,7 +42,7 @@ pub(crate) type Filter = Arc<dyn Fn(&McpTool, &ReadonlyContext) -> bool + Send +
 /// Decides whether a person must approve a call.
 pub(crate) type Condition = Arc<dyn Fn(&McpTool, &Map, &ToolContext) -> bool + Send + Sync>;
 
-/// A function that takes reports of progress.
+/// A function that gets reports of progress.
 pub(crate) type OnProgress = Arc<dyn Fn(&ToolContext, McpProgress) + Send + Sync>;
 
 impl Shared {

@@ -19,7 +19,7 @@ use crate::tool::Shared;
 ///   closed or the last clone is dropped. A child process ends with it.
 /// - The list of tools is kept until the server reports that it has changed.
 /// - A server that ends or cannot be reached does not fail a run: the model gets an error as the result of the call,
-///   and the next call opens a new session. If the server hangs, each call takes until its time-out. After the third
+///   and the next call opens a new session. If the server hangs, each call fails at its time-out. After the third
 ///   failure in a row, the next attempt waits a second; after more failures, it waits up to 30 seconds.
 /// - If the tools cannot be listed, the agent has the tools of the last listing. If there was no listing, an error is
 ///   logged, the request is sent without the toolset, and the next request tries again. A

@@ -121,8 +121,8 @@ impl HttpModelBuilder {
     /// Sets the retries of failed requests.
     ///
     /// By default a request is sent up to three times, after waits of 1 and 2 seconds plus up to a second at random. If
-    /// the provider asks for a wait of up to `max_delay`, 60 seconds by default, that wait is used; a longer one fails
-    /// the request. A request is retried after a status of 408, 429 or 5xx, or if the connection breaks before the
+    /// the provider asks for a wait, that wait is used. If it is longer than `max_delay`, 60 seconds by default, the
+    /// request fails. A request is retried after a status of 408, 429 or 5xx, or if the connection breaks before the
     /// first fragment. After the first fragment, nothing is retried.
     // L215
     pub fn retry(mut self, options: HttpRetryOptions) -> Self {

@@ -41,7 +41,7 @@ pub(crate) fn distinct(parts: Vec<Part>, ids: &dyn IdGen) -> Vec<Part> {
 /// The calls of one id and name.
 #[derive(Default)]
 struct Seen {
-    /// The place of a call without arguments among the parts.
+    /// The index, among the parts, of a call without arguments.
     empty: Option<usize>,
     /// The arguments of the other calls, as text.
     full: HashSet<String>,
@@ -51,7 +51,7 @@ struct Seen {
 enum Taken {
     New,
     Known,
-    /// It holds the late arguments of the call at this place.
+    /// It has the late arguments of the call at this index.
     ArgumentsOf(usize),
 }
 

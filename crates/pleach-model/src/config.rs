@@ -30,9 +30,9 @@ wire_object! {
         system_instruction: String = "systemInstruction",
         /// How randomly the next token is chosen; 0 always takes the likeliest.
         temperature: f64 = "temperature",
-        /// The total probability of the likeliest tokens from which the next one is chosen.
+        /// The total probability of the likeliest tokens. The next token is chosen among them.
         top_p: f64 = "topP",
-        /// The number of the likeliest tokens from which the next one is chosen.
+        /// The number of the likeliest tokens. The next token is chosen among them.
         top_k: f64 = "topK",
         /// How many answers are generated; only the first is used.
         candidate_count: u32 = "candidateCount",

@@ -105,8 +105,8 @@ impl LlmRequest {
 
     /// Ensures that the request ends with a content of the user. Otherwise providers refuse it or return no answer.
     ///
-    /// A request without contents gets a content that refers to the system instruction. A request whose last content is
-    /// the model's gets a content that asks it to continue. Clients of providers call this.
+    /// A request without contents gets a content that refers to the system instruction. If the last content is the
+    /// model's, the request gets a content that asks the model to continue. Clients of providers call this.
     /// ADK: `_maybe_append_user_content`
     // L213
     pub fn ensure_user_turn(&mut self) {

@@ -172,7 +172,8 @@ impl OpenApiToolsetBuilder {
         self
     }
 
-    /// Sends no credentials and asks for none. Use it if the program sends them in headers of its own.
+    /// Ignores security requirements: no credential is sent or asked for. Use this if the program sends credentials in
+    /// headers of its own.
     pub fn ignore_security(mut self) -> Self {
         self.ignores_security = true;
         self

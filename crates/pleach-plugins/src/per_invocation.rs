@@ -28,8 +28,8 @@ impl<T> Default for PerInvocation<T> {
 }
 
 impl<T> PerInvocation<T> {
-    /// Returns the value of an invocation, and creates it if there is none. `make` runs under a lock and must not call
-    /// back.
+    /// Returns the value of an invocation, and creates it if there is none. `make` runs under a lock and must not use
+    /// these values.
     pub(crate) fn get_or_make(&self, ic: &Arc<InvocationContext>, make: impl FnOnce() -> T) -> Arc<T> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let address = Arc::as_ptr(ic) as usize;

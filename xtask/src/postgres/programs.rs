@@ -34,7 +34,7 @@ impl Programs {
     /// Finds the programs on the machine, or installs the Debian package if that is possible.
     ///
     /// # Errors
-    /// There are no server programs and they cannot be installed here.
+    /// The server programs are missing and cannot be installed here.
     pub(super) fn find_or_install() -> anyhow::Result<Self> {
         if let Some(found) = Self::find() {
             return Ok(found);

@@ -1,4 +1,4 @@
-//! [`Ledger`]: counts what the server has sent since its last answer, and knows the waiting requests.
+//! [`Ledger`]: counts the messages and bytes since the server's last answer, and lists the waiting requests.
 
 use std::collections::BTreeMap;
 

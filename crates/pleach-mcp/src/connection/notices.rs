@@ -91,7 +91,7 @@ impl Notices {
         is_begun
     }
 
-    /// Notes that the server no longer knows the session.
+    /// Records that the server no longer knows the session.
     pub(super) fn note_forgotten(&self) {
         self.is_forgotten.store(true, Ordering::Release);
         self.note_broken();

@@ -97,8 +97,8 @@ impl Found {
     }
 }
 
-/// Finds the members of a message of the protocol, in JSON and in the notations in which Python, JavaScript, Ruby and
-/// Java print objects.
+/// Finds the members of a message of the protocol, in JSON and in the notations that Python, JavaScript, Ruby and Java
+/// print.
 pub(super) fn message(text: &[u8]) -> Found {
     let mut found = Found::default();
     let mut shape = Shape::default();

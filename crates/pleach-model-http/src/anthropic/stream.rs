@@ -145,7 +145,7 @@ impl<'a> MessageStream<'a> {
         (is_same && continues).then_some(place)
     }
 
-    /// Returns the block of an index. If there is none, begins one of this kind.
+    /// Returns the block at an index. If there is none, begins a block of this kind.
     fn block(&mut self, index: u64, kind: &str) -> &mut Block {
         let place = *self.places.entry(index).or_insert(self.blocks.len());
         if place == self.blocks.len() {
@@ -155,7 +155,7 @@ impl<'a> MessageStream<'a> {
         &mut self.blocks[place]
     }
 
-    /// Returns true if a block is the call that holds the answer.
+    /// Returns true if a block is the call whose input is the answer.
     fn is_output(&self, block: &Map) -> bool {
         self.output.is_some() && block.get("name") == Some(&json!(output::NAME))
     }

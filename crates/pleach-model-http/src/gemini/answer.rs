@@ -64,7 +64,7 @@ pub(super) fn conclude(
     Ok(())
 }
 
-/// Returns the candidate that is used: the first. The request asks for one.
+/// Returns the first candidate, which is the one that is used. The request asks for only one.
 pub(super) fn candidate(answer: &Value) -> Option<&Value> {
     candidates(answer).find(|candidate| number(candidate) == 0)
 }

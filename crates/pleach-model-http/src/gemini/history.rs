@@ -71,7 +71,7 @@ impl Pairs {
         self.answers.entry(place.0).or_default().push(None);
         if let Some(id) = given(call.id.as_deref()) {
             let open = self.by_id.entry(id.to_owned()).or_default();
-            // Some models begin to number the calls anew in each answer.
+            // Some models number the calls of every answer from the start again.
             open.retain(|other| other.0 == place.0);
             open.push_back(place);
         }

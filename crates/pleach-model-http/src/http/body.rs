@@ -84,7 +84,8 @@ impl<'a> Body<'a> {
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, ModelError> {
         let Self { response, reading, limits, total, idle, pace, .. } = self;
         let idle = idle.get_or_insert_with(|| Timer::start(reading.call.clock, TimeLimit::Idle(limits.idle)));
-        // A piece that has arrived wins over a limit, so a fast server would hide the limits: check them now and then.
+        // A piece that has arrived wins over a limit, so with a fast server no limit would be noticed. Check the limits
+        // now and then.
         if pace.step().await {
             for timer in [&mut *total, &mut *idle] {
                 if timer.is_over().await {
@@ -152,7 +153,7 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Reads the body of an error, as far as possible.
+    /// Reads the body of an error, or the part of it that comes in time.
     pub(super) async fn failure(mut self) -> Option<Failure> {
         let Self { response, reading, limits, total, .. } = &mut self;
         let mut text = Vec::new();

@@ -36,7 +36,8 @@ impl Failure {
     ///
     /// Known shapes: `error` as an object, a text or a list; an `error` inside a choice; a `base_resp` with a status
     /// other than 0; `{"object": "error"}` and `{"type": "error"}`; and, in documents without an answer, `errors`,
-    /// `detail`, `message` and other members that [`reason`] knows. A list is a failure if one of its entries is.
+    /// `detail`, `message` and other members that [`reason`] knows. A list is a failure if it has a failure as an
+    /// entry.
     pub(crate) fn in_answer(body: &Value) -> Option<Self> {
         if let Value::Array(items) = body {
             return items.iter().find_map(Self::in_answer);

@@ -205,7 +205,7 @@ impl Halves {
         self.0.iter_mut().for_each(Held::close);
     }
 
-    /// Joins a text of the last event to the one that it continues.
+    /// Joins a text of the last event to the text that it continues.
     fn take_text(&mut self, text: Text) {
         let Text { pointer, key, low, high } = text;
         let waiting = self.0.iter_mut().find_map(|held| {

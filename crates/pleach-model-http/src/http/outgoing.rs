@@ -96,7 +96,7 @@ impl Target {
     }
 }
 
-/// Merges members into a body: objects member by member, everything else is replaced.
+/// Merges members into a body. Objects are merged member by member; other values are replaced.
 fn merge<'a>(body: &mut Map, extra: impl IntoIterator<Item = (&'a String, &'a Value)>) {
     for (key, value) in extra {
         match (body.get_mut(key), value) {

@@ -1,4 +1,4 @@
-//! Finds the reason of a failure in a body, whatever names a provider uses.
+//! Finds the reason of a failure in a body, for the member names of all known providers.
 
 use serde_json::{Map, Value};
 

@@ -36,7 +36,7 @@ pub(crate) use standard::Standard;
 /// The part of JSON Schema that a provider accepts.
 #[derive(Debug)]
 pub(crate) struct Dialect {
-    /// Returns true if the provider takes a property of this name.
+    /// Returns true if the provider accepts a property with this name.
     pub(crate) takes_key: fn(&str) -> bool,
     /// Rewrites one standard schema. The schemas below it are rewritten already.
     pub(crate) rewrite: fn(&mut Map),

@@ -310,7 +310,7 @@ fn required(members: &Map) -> Option<Value> {
     (listed.is_some() || !unique.is_empty()).then(|| json!(unique))
 }
 
-/// Limits the length of a list that allows no items except the ones with schemas of their own.
+/// Limits the length of a list to its items with schemas of their own, if it allows no others.
 fn tuple(members: &Map, converted: &mut Map) {
     let items = members.get("items");
     let is_closed = items == Some(&Value::Bool(false))

@@ -1,4 +1,4 @@
-//! Anthropic messages: bytes of requests, answers, streams.
+//! Tests of Anthropic messages: the bytes of requests, answers and streams.
 
 use pleach_core::{Content, Part};
 use pleach_model::{GenerateConfig, LlmRequest, LlmResponse, ModelErrorKind};

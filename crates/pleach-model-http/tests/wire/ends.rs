@@ -1,4 +1,5 @@
-//! The ends of streams, progress, and limits of answers, which are handled alike for every provider.
+//! Tests of the ends of streams, of idle times and of the limits of answers, which are handled alike for every
+//! provider.
 
 use std::future::Future;
 use std::pin::pin;

@@ -1,4 +1,4 @@
-//! Messages of failures, in any kind of body, which are handled alike for every provider.
+//! Tests of the messages of failures, in any kind of body, which are handled alike for every provider.
 
 use pleach_model::ModelErrorKind;
 use pleach_model_http::{anthropic, gemini, openai};

@@ -1,4 +1,4 @@
-//! Gemini: bytes of requests, answers, streams.
+//! Tests of Gemini: the bytes of requests, answers and streams.
 
 use pleach_core::{Blob, Content, Part};
 use pleach_model::{LlmRequest, LlmResponse, ModelErrorKind};

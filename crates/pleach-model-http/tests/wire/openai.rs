@@ -1,4 +1,4 @@
-//! Chat completions: bytes of requests, answers, streams.
+//! Tests of chat completions: the bytes of requests, answers and streams.
 
 use pleach_core::Content;
 use pleach_model::{LlmResponse, Model as _, ModelErrorKind};
@@ -43,7 +43,7 @@ fn finish(reason: &str) -> Value {
     json!({"model": "gpt-5-mini-2026", "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
 }
 
-// Recorded from google-adk 2.13.0 with LiteLlm 1.106; texts of pleach's own are those about missing results and users.
+// Recorded from google-adk 2.13.0 with LiteLlm 1.106, except for pleach's own texts about missing results and users.
 #[tokio::test]
 async fn l230_l231_l232_a_request_is_what_google_adk_sends() {
     let mut body = sent(&recorded_request(), false).await;

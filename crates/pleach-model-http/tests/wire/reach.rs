@@ -1,4 +1,4 @@
-//! Addresses, headers and secrets of requests.
+//! Tests of the addresses, headers and secrets of requests.
 
 use std::time::Duration;
 

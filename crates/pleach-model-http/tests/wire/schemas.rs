@@ -1,4 +1,4 @@
-//! Schemas of functions and answers as each provider gets them, and the names of properties in answers.
+//! Tests of the schemas of functions and answers that each provider gets, and of the property names in answers.
 
 use std::sync::{Arc, Mutex};
 

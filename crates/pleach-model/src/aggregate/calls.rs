@@ -5,7 +5,7 @@ use pleach_core::{Bytes, FunctionCall, IdGen, Map, Part};
 use super::arguments::Arguments;
 use crate::{CLIENT_CALL_ID_PREFIX, is_client_call_id};
 
-/// A call to which more pieces may belong.
+/// A call that more pieces may follow.
 #[derive(Debug)]
 pub(super) struct ActiveCall {
     id: String,

@@ -217,8 +217,8 @@ impl Authorizer<'_> {
         }
     }
 
-    /// Keeps accepted credentials for later calls, and drops refused ones, so that the next call asks again. If a
-    /// refused token has a refresh token, only the access token is dropped.
+    /// Keeps accepted credentials for later calls, and drops refused credentials, so that the next call asks again. If
+    /// a refused token has a refresh token, only the access token is dropped.
     ///
     /// # Errors
     /// The credential service fails.

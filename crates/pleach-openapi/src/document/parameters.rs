@@ -37,7 +37,7 @@ pub(crate) enum Place {
     Cookie,
 }
 
-/// The way in which a value becomes text.
+/// The encoding of a value as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coding {
     Styled {
@@ -107,7 +107,7 @@ impl Style {
 
 /// A declared parameter that is not read yet.
 struct Declared<'d> {
-    /// The name in the form in which names are compared, and the place.
+    /// The name, in lower case for a header, and the place.
     key: (String, Place),
     object: Object<'d>,
     name: &'d str,

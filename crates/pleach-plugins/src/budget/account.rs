@@ -160,7 +160,7 @@ impl Owed {
     /// Writes the changes, which are stored with the next event of the run.
     ///
     /// # Errors
-    /// A `ValidationError` if a key holds something other than a number.
+    /// A `ValidationError` if the value of a key is not a number.
     pub(super) fn write(self, ctx: &Context) -> Result<(), NodeError> {
         for (key, count) in self.raised {
             ctx.reserved_state().max(key, json!(count))?;

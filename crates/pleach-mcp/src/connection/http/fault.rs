@@ -22,7 +22,7 @@ pub(in crate::connection) enum HttpFault {
     /// A message exceeds the limit.
     #[error("a message is too large")]
     TooLarge,
-    /// The response holds no answer.
+    /// The response contains no answer.
     #[error("{0}")]
     NoAnswer(&'static str),
 }
