@@ -17,8 +17,8 @@ const AGENT: &str = include_str!("../templates/agent.rs.in");
 const RUN: &str = include_str!("../templates/run.rs.in");
 const SERVE: &str = include_str!("../templates/serve.rs.in");
 
-/// Names that a project cannot have, with `_` for `-`: crates that it uses or that come with Rust, folders that Cargo
-/// creates next to the program, Rust keywords, and `user`, which is an author of events.
+/// Names that a project cannot have, with `_` for `-`. They are crates that it uses or that come with Rust, folders
+/// that Cargo creates next to the program, and Rust keywords. `user` is an author of events.
 const TAKEN: &[&str] = &[
     "abstract",
     "alloc",

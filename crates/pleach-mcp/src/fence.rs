@@ -49,14 +49,14 @@ fn elided(text: &str) -> String {
 
 fn schema(value: &Value, is_data: bool) -> Value {
     match value {
-        Value::Object(members) => Value::Object(members.iter().map(|member| of_member(member, is_data)).collect()),
+        Value::Object(members) => Value::Object(members.iter().map(|member| fenced_member(member, is_data)).collect()),
         Value::Array(items) => items.iter().map(|item| schema(item, is_data)).collect(),
         Value::String(text) => elided(text).into(),
         other => other.clone(),
     }
 }
 
-fn of_member((key, value): (&String, &Value), is_data: bool) -> (String, Value) {
+fn fenced_member((key, value): (&String, &Value), is_data: bool) -> (String, Value) {
     let of_value = match (key.as_str(), value) {
         _ if is_data => schema(value, true),
         ("description", Value::String(text)) => description(text).into(),

@@ -155,7 +155,7 @@ impl Inner {
                     // Some servers send a stream as one list.
                     Value::Array(events) => events,
                     answer => {
-                        let is_foreign = !is_of_a_model(&answer);
+                        let is_foreign = !is_model_answer(&answer);
                         let whole = self.wire.read(&reading, answer).map_err(|error| match is_foreign {
                             true => error.with_advice(WRONG_ADDRESS),
                             false => error,
@@ -198,7 +198,7 @@ impl Inner {
 }
 
 /// Returns true if a document has a member of a model's answer.
-fn is_of_a_model(answer: &Value) -> bool {
+fn is_model_answer(answer: &Value) -> bool {
     let members = ["choices", "candidates", "content", "promptFeedback", "usage", "usageMetadata"];
     members.iter().any(|member| answer.get(*member).is_some())
 }

@@ -114,8 +114,8 @@ impl LlmResponse {
         }
     }
 
-    /// Takes over three values from the response that this one replaces, if they are not set here: whether it is a
-    /// fragment, whether a live turn is over, and the tokens used.
+    /// Takes over three values from the response that this one replaces, if they are not set here. They are `partial`,
+    /// `turn_complete` and the tokens used.
     // L137
     #[must_use]
     pub fn replacing(mut self, replaced: &Self) -> Self {

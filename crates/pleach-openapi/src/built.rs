@@ -31,7 +31,7 @@ impl OpenApiToolsetBuilder {
         self.read_token_urls(&name)?;
         let mut faults = Faults::default();
         let document = Document::new(root, &mut faults);
-        let document = document.ok_or_else(|| fault_of(&name, std::mem::take(&mut faults).0))?;
+        let document = document.ok_or_else(|| document_error(&name, std::mem::take(&mut faults).0))?;
         let sketches = self.chosen(&name, sketches(&document, &mut faults))?;
         let mut faults = faults.0;
         let mut reading = Reading::new(&document, servers);
@@ -43,7 +43,7 @@ impl OpenApiToolsetBuilder {
         let sends_headers = !headers.is_empty() || self.header_provider.is_some();
         let plans = self.plans(&mut reading, sketches, &sent, sends_headers, &mut faults);
         if !faults.is_empty() && (!self.leaves_out_faulty || plans.is_empty()) {
-            return Err(fault_of(&name, faults));
+            return Err(document_error(&name, faults));
         }
         for fault in &faults {
             tracing::warn!(toolset = name, %fault, "an operation of the OpenAPI document is left out");
@@ -264,7 +264,7 @@ impl OpenApiToolsetBuilder {
     }
 }
 
-fn fault_of(name: &str, faults: Vec<OpenApiFault>) -> OpenApiSetupError {
+fn document_error(name: &str, faults: Vec<OpenApiFault>) -> OpenApiSetupError {
     OpenApiSetupError::Document { name: name.to_owned(), faults }
 }
 

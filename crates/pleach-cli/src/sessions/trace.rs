@@ -95,13 +95,13 @@ fn spans(turns: &[TurnWork]) -> impl Iterator<Item = (String, Work)> {
 /// Returns an event as `TIME  PATH  FACTS`, with the author instead of the path for an event outside nodes.
 fn line(entry: &TimelineEntry) -> String {
     let by = if entry.path.is_root() { entry.author.as_str() } else { entry.path.as_str() };
-    let parts: Vec<String> = entry.facts.iter().filter_map(said).collect();
+    let parts: Vec<String> = entry.facts.iter().filter_map(fact_text).collect();
     let undone = if entry.effective { "" } else { "(undone) " };
     format!("{}  {}  {undone}{}", time(entry.time), printable(by), parts.join("; ")).trim_end().to_owned()
 }
 
 /// Returns a fact in words. Messages of clients and agents about credentials are left out.
-fn said(fact: &Fact) -> Option<String> {
+fn fact_text(fact: &Fact) -> Option<String> {
     let value = |name: &str, value: &serde_json::Value| {
         if name == REQUEST_CREDENTIAL { String::new() } else { short(&value.to_string(), VALUE) }
     };

@@ -119,8 +119,8 @@ pub(super) fn read_broken(text: &[u8], fault: Fault, origin: Origin, waiting: &i
     waiting_ids.map(|id| Incoming::Answer { id, answer: Answer::Unusable(fault.of(text)) }).collect()
 }
 
-/// Returns true if a message in a log line may repeat a message of the client: it is a request that servers do not
-/// send, or has the id of a request that waits for its answer.
+/// Returns true if a message in a log line may repeat a message of the client. It may if it is a request that servers
+/// do not send, or if it has the id of a waiting request.
 pub(super) fn may_be_of_client(message: &Incoming, waiting: &impl Waiting) -> bool {
     let Incoming::Request { id, method } = message else { return false };
     let is_of_server =

@@ -109,8 +109,8 @@ pub(super) fn message(text: &[u8]) -> Found {
         let (key, end) = if shape.quote.is_none() && shape.begins_string(byte) {
             let end = string_end(text, at);
             (&text[at + 1..end], (end + 1).min(text.len()))
-        } else if shape.quote.is_none() && is_of_word(byte) {
-            let length = text[at..].iter().take_while(|byte| is_of_word(**byte)).count();
+        } else if shape.quote.is_none() && is_word_byte(byte) {
+            let length = text[at..].iter().take_while(|byte| is_word_byte(**byte)).count();
             (&text[at..at + length], at + length)
         } else {
             shape.follow(&text[at..=at]);
@@ -143,7 +143,7 @@ pub(super) fn first_key(text: &[u8]) -> Option<&[u8]> {
             let end = string_end(text, 0);
             (&text[1..end], text.get(end + 1..)?)
         }
-        _ => text.split_at(text.iter().take_while(|byte| is_of_word(**byte)).count()),
+        _ => text.split_at(text.iter().take_while(|byte| is_word_byte(**byte)).count()),
     };
     after_separator(rest).map(|_| key)
 }
@@ -162,7 +162,7 @@ fn string_end(text: &[u8], start: usize) -> usize {
     text.len()
 }
 
-fn is_of_word(byte: u8) -> bool {
+fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 

@@ -69,7 +69,7 @@ impl Pairs {
 
     fn open(&mut self, call: &FunctionCall, place: Place) {
         self.answers.entry(place.0).or_default().push(None);
-        if let Some(id) = given(call.id.as_deref()) {
+        if let Some(id) = non_empty(call.id.as_deref()) {
             let open = self.by_id.entry(id.to_owned()).or_default();
             // Some models number the calls of every answer from the start again.
             open.retain(|other| other.0 == place.0);
@@ -79,7 +79,7 @@ impl Pairs {
     }
 
     fn take(&mut self, response: &FunctionResponse, place: Place) {
-        let by_id = given(response.id.as_deref()).and_then(|id| {
+        let by_id = non_empty(response.id.as_deref()).and_then(|id| {
             let open = self.by_id.get_mut(id)?;
             if open.len() > 1 { open.pop_front() } else { open.front().copied() }
         });
@@ -93,7 +93,7 @@ impl Pairs {
             }
             None
         };
-        let has_id = given(response.id.as_deref()).is_some();
+        let has_id = non_empty(response.id.as_deref()).is_some();
         let call = if has_id { by_id } else { by_name() };
         if let Some((number, call)) = call
             && let Some(answer) = self.answers.get_mut(&number).and_then(|answers| answers.get_mut(call))
@@ -146,14 +146,14 @@ impl Pairs {
 }
 
 /// Returns an id unless it is empty.
-fn given(id: Option<&str>) -> Option<&str> {
+fn non_empty(id: Option<&str>) -> Option<&str> {
     id.filter(|id| !id.is_empty())
 }
 
 /// Returns true if a response has the id of its call, or if the call has none.
 fn has_id_of(response: &Part, call: &FunctionCall) -> bool {
-    let own = response.function_response.as_ref().and_then(|response| given(response.id.as_deref()));
-    given(call.id.as_deref()).is_none_or(|id| own == Some(id))
+    let own = response.function_response.as_ref().and_then(|response| non_empty(response.id.as_deref()));
+    non_empty(call.id.as_deref()).is_none_or(|id| own == Some(id))
 }
 
 /// Returns the part that answers a call: its response with the call's id or, without a response, a part that reports
@@ -164,7 +164,7 @@ fn response_part(call: &FunctionCall, response: Option<&Part>) -> Part {
         Part::function_response(FunctionResponse::new("", call.name.as_deref().unwrap_or_default(), error))
     });
     if let Some(response) = &mut part.function_response {
-        response.id = given(call.id.as_deref()).or(given(response.id.as_deref())).map(str::to_owned);
+        response.id = non_empty(call.id.as_deref()).or(non_empty(response.id.as_deref())).map(str::to_owned);
     }
     part
 }

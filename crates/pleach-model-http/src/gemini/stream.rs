@@ -58,7 +58,7 @@ impl GeminiStream<'_> {
 
     /// Returns true if the chunks of this candidate are kept: the first candidate has no chunk so far, and no third
     /// candidate's chunks are kept.
-    fn is_of_other(&self, candidate: &Value) -> bool {
+    fn is_kept_candidate(&self, candidate: &Value) -> bool {
         let first = self.others.first().and_then(answer::any_candidate);
         !self.has_first && first.is_none_or(|first| answer::number(first) == answer::number(candidate))
     }
@@ -75,7 +75,7 @@ impl Decoder for GeminiStream<'_> {
             self.others = Vec::new();
         } else if let Some(other) = answer::any_candidate(&data) {
             // Candidates with other numbers are left out, unless the only candidate has another number.
-            if self.is_of_other(other) {
+            if self.is_kept_candidate(other) {
                 self.amount.events += usize::from(has_content(other) || answer::ends(other));
                 self.others.push(data);
             }

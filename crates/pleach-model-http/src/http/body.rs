@@ -49,20 +49,20 @@ impl<'a> Body<'a> {
 
     /// Returns true if the body is one JSON document, not a stream of events.
     pub(crate) fn is_json(&self) -> bool {
-        self.is_of("application/json")
+        self.has_content_type("application/json")
     }
 
     /// Returns true if the body is a page for people, such as a login page.
     pub(crate) fn is_page(&self) -> bool {
-        self.is_of("text/html")
+        self.has_content_type("text/html")
     }
 
     /// Returns true if the content type is a stream of events.
     pub(crate) fn is_stream(&self) -> bool {
-        self.is_of("text/event-stream")
+        self.has_content_type("text/event-stream")
     }
 
-    fn is_of(&self, kind: &str) -> bool {
+    fn has_content_type(&self, kind: &str) -> bool {
         let own = self.response.headers().get(CONTENT_TYPE).and_then(|own| own.to_str().ok());
         own.is_some_and(|own| own.trim_start().to_ascii_lowercase().starts_with(kind))
     }

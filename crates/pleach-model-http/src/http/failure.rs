@@ -34,10 +34,10 @@ pub(crate) struct Failure {
 impl Failure {
     /// Reads the failure in a document that should be an answer, or an event of one; `None` if it is not a failure.
     ///
-    /// Known shapes: `error` as an object, a text or a list; an `error` inside a choice; a `base_resp` with a status
-    /// other than 0; `{"object": "error"}` and `{"type": "error"}`; and, in documents without an answer, `errors`,
-    /// `detail`, `message` and other members that [`reason`] knows. A list is a failure if it has a failure as an
-    /// entry.
+    /// Known forms are `error` as an object, a text or a list; an `error` inside a choice; a `base_resp` with a status
+    /// other than 0; `{"object": "error"}` and `{"type": "error"}`. In documents without an answer, `errors`, `detail`,
+    /// `message` and other members that [`reason`] knows are also a failure. A list is a failure if it has a failure as
+    /// an entry.
     pub(crate) fn in_answer(body: &Value) -> Option<Self> {
         if let Value::Array(items) = body {
             return items.iter().find_map(Self::in_answer);

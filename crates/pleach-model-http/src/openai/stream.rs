@@ -84,7 +84,7 @@ impl<'a> ChatStream<'a> {
                 self.has_first = true;
                 self.others = Vec::new();
                 fragments.extend(self.take(choice));
-            } else if self.is_of_other(choice) {
+            } else if self.is_kept_choice(choice) {
                 self.others.push(choice.clone());
             } else {
                 continue;
@@ -97,7 +97,7 @@ impl<'a> ChatStream<'a> {
 
     /// Returns true if the chunks of this choice are kept: the first choice has no chunk so far, and no third choice's
     /// chunks are kept.
-    fn is_of_other(&self, choice: &Value) -> bool {
+    fn is_kept_choice(&self, choice: &Value) -> bool {
         !self.has_first && self.others.first().is_none_or(|first| answer::index(first) == answer::index(choice))
     }
 

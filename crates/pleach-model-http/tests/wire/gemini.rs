@@ -29,8 +29,8 @@ async fn read(answer: &Value) -> LlmResponse {
     last(&at(&server, gemini("m"), ""), &ask("hi"), false).await
 }
 
-// Recorded from google-adk 2.13.0 with google-genai 2.34; media types and schemas are in the API's own casing, and the
-// text of the last turn and the response to the last call are pleach's own.
+// Recorded from google-adk 2.13.0 with google-genai 2.34, with media types and schemas in the API's casing. The text of
+// the last turn and the response to the last call are pleach's own.
 #[tokio::test]
 async fn l211_l212_a_request_is_what_google_adk_sends() {
     let mut request = recorded_request();

@@ -176,9 +176,9 @@ fn help(name: &str) -> String {
 
 /// Returns the config with which the client is asked for the credential of a scheme.
 ///
-/// Its key contains the server's address and google-adk's digest of scheme and credential. A credential for one server
-/// must not be sent to another server whose document has a scheme of the same form, and a token of one OAuth2 client
-/// must not be used for another client.
+/// Its key contains the server's address and google-adk's digest of scheme and credential. Without them, a credential
+/// could be sent to another server whose document has a scheme of the same form, and a token of one OAuth2 client could
+/// be used for another client.
 pub(crate) fn config(scheme: &Scheme, base: &Base, configured: Option<&AuthCredential>) -> AuthConfig {
     let raw = match (&scheme.kind, configured) {
         (_, Some(configured)) => serde_json::to_value(configured).unwrap_or_default(),

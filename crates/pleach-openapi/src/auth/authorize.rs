@@ -63,7 +63,7 @@ impl Authorizer<'_> {
         let (mut missing, mut failure) = (None, None);
         let is_optional = self.plan.security.iter().any(|alternative| alternative.0.is_empty());
         for alternative in self.plan.security.iter().filter(|alternative| !alternative.0.is_empty()) {
-            match self.of_alternative(alternative).await? {
+            match self.find_alternative(alternative).await? {
                 Found::Here(granted) => return Ok(Authorized::With(granted)),
                 Found::Missing(config) => missing = missing.or(Some(config)),
                 Found::Failed(reason) => failure = failure.or(Some(reason)),
@@ -80,10 +80,10 @@ impl Authorizer<'_> {
         }
     }
 
-    async fn of_alternative(&self, alternative: &Alternative) -> Result<Found<Vec<Granted>>, NodeError> {
+    async fn find_alternative(&self, alternative: &Alternative) -> Result<Found<Vec<Granted>>, NodeError> {
         let mut all = Vec::new();
         for requirement in &alternative.0 {
-            match self.of_requirement(requirement).await? {
+            match self.find_requirement(requirement).await? {
                 Found::Here(granted) => all.push(granted),
                 Found::Missing(config) => return Ok(Found::Missing(config)),
                 Found::Failed(reason) => return Ok(Found::Failed(reason)),
@@ -92,11 +92,11 @@ impl Authorizer<'_> {
         Ok(Found::Here(all))
     }
 
-    async fn of_requirement(&self, requirement: &Requirement) -> Result<Found<Granted>, NodeError> {
+    async fn find_requirement(&self, requirement: &Requirement) -> Result<Found<Granted>, NodeError> {
         let scheme = &*requirement.scheme;
         let configured = self.access.of(scheme);
         if let Some(own) = configured
-            && let Some(found) = self.of_program(requirement, own).await
+            && let Some(found) = self.find_program_credential(requirement, own).await
         {
             return Ok(found);
         }
@@ -106,7 +106,7 @@ impl Authorizer<'_> {
         for is_answer in [true, false] {
             let sent = if is_answer { kept.answered() } else { kept.stored().await? };
             let Some(sent) = sent else { continue };
-            match self.of_sent(scheme, &kept, &sent).await? {
+            match self.check_sent(scheme, &kept, &sent).await? {
                 Sent::Usable(grant, credential) => {
                     return Ok(Found::Here(Granted { grant, credential, asked: Some(config) }));
                 }
@@ -121,7 +121,7 @@ impl Authorizer<'_> {
     }
 
     /// Returns the credential that the program configures; `None` if a client must be asked.
-    async fn of_program(&self, requirement: &Requirement, own: &AuthCredential) -> Option<Found<Granted>> {
+    async fn find_program_credential(&self, requirement: &Requirement, own: &AuthCredential) -> Option<Found<Granted>> {
         let scheme = &*requirement.scheme;
         match Grant::of(scheme, own, self.now()) {
             Ok(Some(grant)) => {
@@ -166,7 +166,7 @@ impl Authorizer<'_> {
 
     /// Checks whether a credential from a client can be used, and exchanges its code for a token. The token is kept at
     /// once, because the server may never answer the call.
-    async fn of_sent(&self, scheme: &Scheme, kept: &Kept<'_>, sent: &AuthCredential) -> Result<Sent, NodeError> {
+    async fn check_sent(&self, scheme: &Scheme, kept: &Kept<'_>, sent: &AuthCredential) -> Result<Sent, NodeError> {
         let useless = |reason: &str| {
             Ok(Sent::Useless(Some(format!(
                 "the credential for the security scheme `{}` cannot be used: {reason}",

@@ -40,7 +40,7 @@ impl Grant {
                 let Some(key) = credential.api_key.as_deref().map(str::trim).filter(|key| !key.is_empty()) else {
                     return Ok(None);
                 };
-                grant.sent.push(of_key(*place, name, key)?);
+                grant.sent.push(key_part(*place, name, key)?);
             }
             SchemeKind::Basic => {
                 let (user, password) = (of_http(credential, "username"), of_http(credential, "password"));
@@ -121,13 +121,13 @@ pub(super) fn further_headers(credential: &AuthCredential) -> impl Iterator<Item
     headers.into_iter().flatten()
 }
 
-fn of_key(place: KeyPlace, name: &str, key: &str) -> Result<Sent, &'static str> {
+fn key_part(place: KeyPlace, name: &str, key: &str) -> Result<Sent, &'static str> {
     match place {
         KeyPlace::Header => {
             header(HeaderName::try_from(name).map_err(|_| "no header can have its name")?, key.to_owned())
         }
         KeyPlace::Query => Ok(Sent::Query(name.to_owned(), key.into())),
-        KeyPlace::Cookie if key.bytes().all(is_of_cookie) => Ok(Sent::Cookie(name.to_owned(), key.into())),
+        KeyPlace::Cookie if key.bytes().all(is_cookie_byte) => Ok(Sent::Cookie(name.to_owned(), key.into())),
         KeyPlace::Cookie => Err("it has characters that no cookie may have"),
     }
 }
@@ -138,7 +138,7 @@ fn header(name: HeaderName, value: String) -> Result<Sent, &'static str> {
 }
 
 /// Returns true if the value of a cookie may contain the byte (RFC 6265).
-fn is_of_cookie(byte: u8) -> bool {
+fn is_cookie_byte(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b',' | b';' | b'\\')
 }
 

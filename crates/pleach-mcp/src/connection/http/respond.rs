@@ -35,12 +35,12 @@ pub(super) struct Responses {
     pub(super) limits: Limits,
     pub(super) notices: Arc<Notices>,
     incoming: UnboundedSender<Incoming>,
-    /// The session id and the protocol version from the server's first answer.
-    given: Mutex<Given>,
+    /// The session id and the protocol version in the server's first answer.
+    session_info: Mutex<SessionInfo>,
 }
 
 #[derive(Clone, Default)]
-struct Given {
+struct SessionInfo {
     session: Option<HeaderValue>,
     version: Option<HeaderValue>,
 }
@@ -67,7 +67,7 @@ impl Responses {
             limits: limits.clone(),
             notices: Arc::clone(notices),
             incoming,
-            given: Mutex::default(),
+            session_info: Mutex::default(),
         }
     }
 
@@ -96,7 +96,7 @@ impl Responses {
 
     /// Ends the session at the server.
     pub(super) async fn delete(&self) -> Result<(), HttpFault> {
-        if self.given().session.is_none() {
+        if self.session_info().session.is_none() {
             return Ok(());
         }
         let sent = self.with_headers(self.http.delete(&self.url)).send();
@@ -108,34 +108,35 @@ impl Responses {
         let mut headers = HeaderMap::new();
         self.headers.write(&mut headers);
         request = request.headers(headers);
-        let given = self.given();
-        if let Some(session) = given.session {
+        let session_info = self.session_info();
+        if let Some(session) = session_info.session {
             request = request.header(SESSION, session);
         }
-        if let Some(version) = given.version {
+        if let Some(version) = session_info.version {
             request = request.header(VERSION, version);
         }
         request
     }
 
-    fn given(&self) -> Given {
-        self.given.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn session_info(&self) -> SessionInfo {
+        self.session_info.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(super) fn has_session(&self) -> bool {
-        self.given().session.is_some()
+        self.session_info().session.is_some()
     }
 
     /// Stores the session id in the response to the first request.
     pub(super) fn note_session(&self, response: &Response) {
-        self.given.lock().unwrap_or_else(PoisonError::into_inner).session = response.headers().get(SESSION).cloned();
+        self.session_info.lock().unwrap_or_else(PoisonError::into_inner).session =
+            response.headers().get(SESSION).cloned();
     }
 
     /// Stores the protocol version in the first answer of the session.
     fn note_version(&self, answer: &Answer) {
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-        if let (None, Answer::Result(Value::Object(result))) = (&given.version, answer) {
-            given.version = HeaderValue::from_str(introduction::version(result)).ok();
+        let mut session_info = self.session_info.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (None, Answer::Result(Value::Object(result))) = (&session_info.version, answer) {
+            session_info.version = HeaderValue::from_str(introduction::version(result)).ok();
         }
     }
 
