@@ -181,7 +181,8 @@ impl fmt::Debug for McpCommand {
     }
 }
 
-/// Programs that start the server named by one of their arguments, and the words that may come before that argument.
+/// The launchers: programs that start a server that one of their arguments names. The words are options that may come
+/// before that argument.
 const LAUNCHERS: [(&str, &[&str]); 9] = [
     ("bunx", &["-y", "--yes", "--bun"]),
     ("bun", &["run", "x"]),

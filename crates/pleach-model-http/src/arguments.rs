@@ -192,14 +192,14 @@ impl CallFaults {
     }
 }
 
-/// Adds a name to those that are shown, unless it is there already or there are enough.
+/// Adds a name to the list, unless the list already has the name or is long enough.
 fn note(names: &mut Vec<String>, name: String) {
     if names.len() < MOST_SHOWN && !names.contains(&name) {
         names.push(name);
     }
 }
 
-/// The most names of calls that are shown.
+/// The maximum number of call names that are shown.
 const MOST_SHOWN: usize = 10;
 
 /// The position in the JSON that a text has reached. The scan only finds the end of the first object; it does not check
@@ -335,7 +335,7 @@ mod tests {
         text.read().map(Value::Object)
     }
 
-    /// Checks the text in these pieces, and cut into any two pieces.
+    /// Checks the text in these pieces, and also cut into two pieces at every position.
     fn check(pieces: &[&str], expected: Result<Value, ArgumentFault>) {
         assert_eq!(pushed(pieces), expected, "{pieces:?}");
         let text = pieces.concat();

@@ -130,13 +130,13 @@ impl HttpModelBuilder {
         self
     }
 
-    /// Allows sending the key, the headers and a query to another machine without encryption.
+    /// Allows sending the key, the headers and the query to another machine without encryption.
     pub fn allow_plain_http(mut self) -> Self {
         self.plain_http = true;
         self
     }
 
-    /// Makes the model.
+    /// Builds the model.
     ///
     /// # Errors
     /// A key, base URL, header or the system's certificates are missing or cannot be used.
@@ -144,7 +144,7 @@ impl HttpModelBuilder {
         self.build_with(&environment::process)
     }
 
-    /// Makes the model with the variables of `lookup`.
+    /// Builds the model with the variables of `lookup`.
     pub(crate) fn build_with(self, lookup: Lookup<'_>) -> Result<HttpModel, ModelSetupError> {
         let provider = self.wire.provider();
         if self.name.trim().is_empty() {

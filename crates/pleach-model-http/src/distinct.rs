@@ -1,4 +1,4 @@
-//! Distinct ids for the calls of one answer.
+//! Gives the calls of one answer distinct ids.
 
 use std::collections::{HashMap, HashSet};
 

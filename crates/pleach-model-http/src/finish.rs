@@ -41,7 +41,7 @@ impl Finish {
         (!is_none).then(|| Self { word: word.to_owned(), ending: ending(word) })
     }
 
-    /// Returns the worse of two ends, for a server that passes on the finish reason of another one.
+    /// Returns the worse of two ends, for a server that passes on another server's finish reason.
     #[cfg(feature = "openai")]
     pub(crate) fn or_worse(self, other: Option<Self>) -> Self {
         match other {

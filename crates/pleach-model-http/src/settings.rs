@@ -1,4 +1,4 @@
-//! Settings that only Gemini's format has.
+//! Refuses settings that only Gemini's format has.
 
 use pleach_model::{GenerateConfig, ModelError};
 

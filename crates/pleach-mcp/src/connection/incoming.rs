@@ -102,7 +102,7 @@ pub(super) fn read(value: Value, origin: Origin, waiting: &impl Waiting) -> Vec<
     }
 }
 
-/// Returns the ends of the requests that an unreadable text was meant to answer.
+/// Returns failures of the requests that an unreadable text was meant to answer.
 pub(super) fn read_broken(text: &[u8], fault: Fault, origin: Origin, waiting: &impl Waiting) -> Vec<Incoming> {
     let found = scan::message(text);
     let ids = match origin {

@@ -39,7 +39,7 @@ pub(crate) struct Notices {
     is_broken: AtomicBool,
     /// Whether the output ends with an unfinished message.
     is_begun: AtomicBool,
-    /// Whether the server has forgotten the session: it was restarted.
+    /// Whether the server has forgotten the session, because it was restarted.
     is_forgotten: AtomicBool,
 }
 

@@ -83,6 +83,7 @@ pub(super) struct Found {
     pub(super) inner_ids: Vec<i64>,
     has_method: bool,
     has_result: bool,
+    /// Whether the text names the protocol (`jsonrpc`).
     is_marked: bool,
     /// Whether a key has another notation than in JSON.
     is_printed: bool,

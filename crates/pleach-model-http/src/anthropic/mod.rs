@@ -1,4 +1,4 @@
-//! Anthropic messages.
+//! The wire format of Anthropic messages.
 
 mod answer;
 mod messages;
@@ -14,7 +14,7 @@ use crate::HttpModelBuilder;
 use crate::schema::Dialect;
 use crate::wire::{Decoder, Prepared, Provider, Reading, Wire};
 
-/// Makes a builder for a model of Anthropic.
+/// Creates a builder for a model of Anthropic.
 ///
 /// By default the key is read from `ANTHROPIC_API_KEY`. The base URL is read from `ANTHROPIC_BASE_URL`, or is
 /// Anthropic's own. An answer has at most 8,192 tokens unless the agent's settings say otherwise. ADK: `AnthropicLlm`

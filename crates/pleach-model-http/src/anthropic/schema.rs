@@ -10,6 +10,6 @@ pub(super) static DIALECT: Dialect = Dialect {
         (1..=64).contains(&name.len()) && name.bytes().all(is_plain)
     },
     rewrite: |_| {},
-    // An answer that fits a schema is sent as a call of `OutputTool`, which makes it an object itself.
+    // With an output schema, the answer comes as a call of `OutputTool`, whose arguments are always an object.
     wraps_answers: false,
 };

@@ -20,7 +20,7 @@ pub(super) fn whole(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse
     let is_fault = finish.is_some_and(|finish| finish.has_failed() || finish.is_stop());
     if has_parts || reason == Some("STOP") {
         response.error_code = None;
-        // A failure and a stopped answer show the provider's message.
+        // The provider's message is only shown for a failure or a stopped answer.
         if !is_fault {
             response.error_message = None;
         }

@@ -16,9 +16,9 @@ type Place = (usize, usize);
 
 /// Puts the responses to the calls of a content after it, one for each call, in the order of the calls.
 ///
-/// Contents that are correct already stay shared. A call without a response gets one that says so. If a call has
-/// several responses, the last one is kept. A response without a call becomes a text, unless a cache may hold the call
-/// (`is_cached`).
+/// Contents that are correct already stay shared. A call without a response gets a response that reports this. If a
+/// call has several responses, the last one is kept. A response without a call becomes a text, unless a cache may hold
+/// the call (`is_cached`).
 pub(super) fn pair(contents: &[SharedContent], is_cached: bool) -> Vec<SharedContent> {
     let mut pairs = Pairs::of(contents);
     pairs.leave_what_is_in_place(contents);
@@ -234,7 +234,7 @@ mod tests {
             ],
             &[&["call a", "call b"], &["a:1", "b:2"]],
         );
-        // Responses in another order, apart from each other, with other parts between, and one missing.
+        // The responses are separated, in another order and mixed with other parts, and one is missing.
         check(
             vec![
                 ("user", vec![Part::text("hi")]),

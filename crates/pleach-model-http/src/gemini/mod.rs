@@ -1,4 +1,4 @@
-//! Gemini: the core types are its wire types.
+//! The wire format of Gemini, whose types are the same as the core types.
 
 mod answer;
 mod history;
@@ -13,7 +13,7 @@ use crate::HttpModelBuilder;
 use crate::schema::Dialect;
 use crate::wire::{Decoder, Prepared, Provider, Reading, Wire};
 
-/// Makes a builder for a model of Gemini.
+/// Creates a builder for a model of Gemini.
 ///
 /// By default the key is read from `GOOGLE_API_KEY` or `GEMINI_API_KEY`. The base URL is read from
 /// `GOOGLE_GEMINI_BASE_URL`, or is Google's own. A base URL that ends in a version of the API (`…/v1alpha`) replaces

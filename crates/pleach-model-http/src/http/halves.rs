@@ -1,4 +1,4 @@
-//! Characters whose two halves come in two events.
+//! Joins characters whose two halves come in two events.
 //!
 //! JSON writes a character beyond U+FFFF as two escapes, `\ud83d\ude00`. Some servers cut texts between them. Rust's
 //! strings cannot hold half a character, so a half at the end or the beginning of a text is marked before the event is

@@ -1,4 +1,4 @@
-//! The headers of a model, with the key among them.
+//! The headers of a model, including the key.
 
 use std::sync::Arc;
 

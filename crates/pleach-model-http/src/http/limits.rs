@@ -19,11 +19,11 @@ pub(crate) struct Limits {
     pub(crate) idle: Duration,
     /// The time from sending to the end of the answer.
     pub(crate) total: Duration,
-    /// The largest answer, or the largest event of a streamed answer, in bytes.
+    /// The maximum size of an answer, or of an event of a streamed answer, in bytes.
     pub(crate) response_bytes: usize,
-    /// The largest streamed answer as a whole, in bytes.
+    /// The maximum size of a whole streamed answer, in bytes.
     pub(crate) stream_bytes: usize,
-    /// The most calls of one answer.
+    /// The maximum number of calls in one answer.
     pub(crate) calls: usize,
 }
 

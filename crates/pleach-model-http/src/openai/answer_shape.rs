@@ -1,5 +1,5 @@
-//! Finds fields that a strict schema cannot describe: maps, values of any type, and tuples. A model could only answer
-//! with an empty map, for example.
+//! Finds fields that a strict schema cannot describe: maps, values of any type, and tuples. For a map, for example, a
+//! model could only answer with an empty object.
 
 use std::collections::HashSet;
 use std::fmt;

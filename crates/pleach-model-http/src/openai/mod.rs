@@ -1,4 +1,5 @@
-//! OpenAI-compatible chat completions: OpenAI, Ollama, vLLM, OpenRouter, Groq, Mistral, DeepSeek, Azure.
+//! The wire format of OpenAI-compatible chat completions: OpenAI, Ollama, vLLM, OpenRouter, Groq, Mistral, DeepSeek,
+//! Azure.
 
 mod answer;
 mod answer_shape;
@@ -16,7 +17,7 @@ use crate::HttpModelBuilder;
 use crate::schema::Dialect;
 use crate::wire::{Decoder, Prepared, Provider, Reading, Wire};
 
-/// Makes a builder for a model of OpenAI, or of any server with OpenAI's chat completions.
+/// Creates a builder for a model of OpenAI, or of any server with OpenAI's chat completions.
 ///
 /// By default the key is read from `OPENAI_API_KEY`. The base URL is read from `OPENAI_BASE_URL`, or is OpenAI's own.
 /// ADK: `LiteLlm`
@@ -35,7 +36,7 @@ pub fn openai(model: impl Into<String>) -> HttpModelBuilder {
     HttpModelBuilder::new(OpenAi { provider: &OPENAI, max_tokens: "max_completion_tokens" }, model)
 }
 
-/// Makes a builder for a model of Ollama, on this machine or on `OLLAMA_HOST`. No key is needed.
+/// Creates a builder for a model of Ollama, on this machine or on `OLLAMA_HOST`. No key is needed.
 ///
 /// ```
 /// # fn main() -> Result<(), pleach_model_http::ModelSetupError> {

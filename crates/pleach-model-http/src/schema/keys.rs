@@ -140,7 +140,7 @@ enum Direction {
     Restore,
 }
 
-/// A walk over arguments, along the schema.
+/// Walks over arguments along their schema.
 struct Walk<'k> {
     keys: &'k Keys,
     direction: Direction,

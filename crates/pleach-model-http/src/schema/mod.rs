@@ -6,7 +6,7 @@
 //! - the [`Dialect`] of a provider rewrites keywords that the provider does not accept, and [`Keys`] renames properties
 //!   that it refuses.
 //!
-//! [`fit`] applies the steps to a request. This folder does not know the rest of any wire format.
+//! [`fit`] applies the steps to a request. This module does not depend on any other part of the wire formats.
 
 mod answer;
 mod clean;

@@ -179,8 +179,8 @@ impl Object {
     }
 }
 
-/// Returns the schema of values that fit one schema or the other. Fixed values of one type become an `enum`;
-/// alternatives use them as their names.
+/// Returns the schema of values that fit one schema or the other. Two fixed values of one type become an `enum`,
+/// because alternatives are often told apart by such a value.
 fn either(one: Value, other: Value) -> Value {
     if one == other {
         return one;

@@ -1,4 +1,4 @@
-//! Calls, whole or in pieces.
+//! Reads calls that come whole or in pieces.
 //!
 //! Servers disagree about the index, the id and the name on the pieces of a call. [`Calls::place`] has the rules that
 //! assign each piece to its call for all known servers. `docs/models.md` lists the deviations that are repaired.
