@@ -1,4 +1,4 @@
-//! Names of tools and arguments that models accept.
+//! Makes names of tools and arguments that models accept.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,4 +1,4 @@
-//! `pleach sessions export`.
+//! `pleach sessions export`: writes sessions as JSON.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};

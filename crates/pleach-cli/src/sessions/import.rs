@@ -1,4 +1,4 @@
-//! `pleach sessions import`.
+//! `pleach sessions import`: imports sessions that `export` has written.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};

@@ -1,4 +1,4 @@
-//! `pleach sessions show`.
+//! `pleach sessions show`: shows a session.
 
 use pleach::{Question, Session, hide_secrets_of, open_questions, to_camel};
 use serde_json::json;

@@ -196,7 +196,8 @@ pub(crate) fn config(scheme: &Scheme, base: &Base, configured: Option<&AuthCrede
     AuthConfig::new(config)
 }
 
-/// Returns the scheme as the client sees it. It has no `key`, and no flow except the one with which users sign in.
+/// Returns the scheme as the client sees it. Its own credential key is removed, and also all flows except the one with
+/// which users sign in.
 fn shown(scheme: &Scheme) -> Value {
     let mut shown = scheme.json.clone();
     if let Some(members) = shown.as_object_mut() {

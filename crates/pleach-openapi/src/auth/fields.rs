@@ -1,4 +1,4 @@
-//! The fields of credentials that this crate reads.
+//! Reads the fields of credentials.
 
 use pleach_auth::AuthCredential;
 use serde_json::Value;

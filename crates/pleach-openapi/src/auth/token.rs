@@ -21,7 +21,8 @@ pub(crate) struct Source {
     endpoint: String,
     form: Vec<(&'static str, String)>,
     authorization: Option<String>,
-    /// The owner of the token; `None` for the program. Another user must not get a token with an owner's code.
+    /// The owner of the token; `None` for the program. Tokens are kept by owner, so that a user cannot get a token with
+    /// another user's code.
     pub(super) owner: Option<Owner>,
 }
 

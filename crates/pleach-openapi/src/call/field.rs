@@ -1,4 +1,4 @@
-//! The values of arguments.
+//! Reads the values of arguments.
 
 use pleach_core::Map;
 use serde_json::Value;

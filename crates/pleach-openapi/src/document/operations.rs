@@ -16,7 +16,7 @@ use crate::fault::Faults;
 use crate::names::Names;
 use crate::{OpenApiFault, OpenApiFaultKind, OpenApiOperation};
 
-/// The methods of OpenAPI, as the document has them.
+/// The methods of OpenAPI, by their names in a document.
 const METHODS: [(&str, Method); 8] = [
     ("get", Method::GET),
     ("put", Method::PUT),

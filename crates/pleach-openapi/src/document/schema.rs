@@ -54,7 +54,7 @@ impl<'d> Schemas<'d> {
         }
     }
 
-    /// Begins with the schemas of another operation.
+    /// Restarts the limit for the schemas of one operation.
     pub(crate) fn begin_operation(&mut self) {
         self.of_operation = LARGEST_OPERATION;
     }

@@ -15,9 +15,9 @@ pub(super) struct Reopening {
     /// The maximum number of streams in a row that bring nothing.
     most: u32,
     longest: Duration,
-    /// Streams that ended soon after they were opened.
+    /// The number of streams in a row that ended soon.
     short: u32,
-    /// Streams that ended soon and brought nothing.
+    /// The number of streams in a row that ended soon and brought nothing.
     empty: u32,
     failures: u32,
 }
