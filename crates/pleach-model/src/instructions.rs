@@ -41,7 +41,7 @@ impl LlmRequest {
         for part in instruction.parts() {
             if let Some(text) = part.text.as_ref().filter(|text| !text.is_empty()) {
                 texts.push(text.clone());
-            } else if let Some(reference) = Reference::to_file(part, media) {
+            } else if let Some(reference) = Reference::from_part(part, media) {
                 media += 1;
                 texts.push(reference.in_instruction);
                 self.contents.push(Content::new("user", [Part::text(reference.in_content), reference.data]).into());
@@ -125,7 +125,7 @@ struct Reference {
 
 impl Reference {
     /// Creates the reference with this number to the file in a part; `None` if the part has no file.
-    fn to_file(part: &Part, number: usize) -> Option<Self> {
+    fn from_part(part: &Part, number: usize) -> Option<Self> {
         if let Some(blob) = &part.inline_data {
             let id = format!("inline_data_{number}");
             let about = [quoted(&blob.display_name), labelled("type", &blob.mime_type)];
