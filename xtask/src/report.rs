@@ -12,8 +12,8 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Reads a summary line: libtest's `test result: …` or the `N passed, M failed,
-    /// K skipped` of pleach's own programs. `None` for any other line.
+    /// Reads a summary line: libtest's `test result: …` or the
+    /// `N passed, M failed, K skipped` of pleach's own programs. `None` for any other line.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let line = line.trim();
         match line.strip_prefix("test result: ") {

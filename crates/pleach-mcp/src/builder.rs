@@ -67,8 +67,8 @@ impl McpToolsetBuilder {
         self
     }
 
-    /// Leaves out the tools for which `filter` returns false. It is called whenever an agent lists the tools. ADK:
-    /// `tool_filter`
+    /// Leaves out the tools for which `filter` returns false. It is called whenever an agent lists the tools.
+    /// ADK: `tool_filter`
     #[doc(alias = "tool_filter")]
     pub fn filter(mut self, filter: impl Fn(&McpTool, &ReadonlyContext) -> bool + Send + Sync + 'static) -> Self {
         let before = self.filter.take();
@@ -98,8 +98,8 @@ impl McpToolsetBuilder {
         self
     }
 
-    /// Sets a function that gets the progress of a call. It is called within the run that waits for the call. ADK:
-    /// `progress_callback`
+    /// Sets a function that gets the progress of a call. It is called within the run that waits for the call.
+    /// ADK: `progress_callback`
     #[doc(alias = "progress_callback")]
     pub fn on_progress(mut self, take: impl Fn(&ToolContext, McpProgress) + Send + Sync + 'static) -> Self {
         self.on_progress = Some(Arc::new(take));

@@ -17,8 +17,8 @@ pub(crate) type HeaderProvider =
 /// A server over streamable HTTP.
 ///
 /// The values of headers and of the URL's query are treated as secrets. Plain HTTP is allowed to this machine, and to
-/// servers that get neither headers nor a query. Debug output shows the names of headers only. ADK:
-/// `StreamableHTTPConnectionParams`
+/// servers that get neither headers nor a query. Debug output shows the names of headers only.
+/// ADK: `StreamableHTTPConnectionParams`
 ///
 /// ```
 /// # use pleach_mcp::McpEndpoint;

@@ -149,8 +149,8 @@ impl OpenApiToolsetBuilder {
     }
 
     /// Sets the credential for all security schemes that accept its kind, so that no client is asked for it.
-    /// [`build`](Self::build) refuses a credential that would be sent to several servers, or twice with one call. ADK:
-    /// `auth_credential`
+    /// [`build`](Self::build) refuses a credential that would be sent to several servers, or twice with one call.
+    /// ADK: `auth_credential`
     #[doc(alias = "auth_credential")]
     pub fn credential(mut self, credential: AuthCredential) -> Self {
         self.access.general = Some(credential);
@@ -186,8 +186,8 @@ impl OpenApiToolsetBuilder {
         self
     }
 
-    /// Sets a function that returns further headers for each call. They replace headers of the same name. ADK:
-    /// `header_provider`
+    /// Sets a function that returns further headers for each call. They replace headers of the same name.
+    /// ADK: `header_provider`
     pub fn header_provider<F, Fut, H, N, V>(mut self, provider: F) -> Self
     where
         F: Fn(ReadonlyContext) -> Fut + Send + Sync + 'static,

@@ -19,8 +19,8 @@ use crate::http::{Client, HeaderProvider, clean_text, error, result, set_header}
 /// An operation of a document as a tool. [`OpenApiToolset`](crate::OpenApiToolset) creates it.
 ///
 /// The result of a call is the answer of the server: JSON unchanged, a text as `{"text": …}`, and images, sounds,
-/// videos and PDF files as media. An answer whose status is not a success becomes `{"error": …, "status": …, "body":
-/// …}`, and a call without an answer `{"error": …}`. ADK: `RestApiTool`
+/// videos and PDF files as media. An answer whose status is not a success becomes
+/// `{"error": …, "status": …, "body": …}`, and a call without an answer `{"error": …}`. ADK: `RestApiTool`
 #[derive(Clone)]
 pub struct RestApiTool {
     inner: Arc<Inner>,

@@ -13,8 +13,8 @@ use crate::document::{essence, is_json};
 const ERROR_TEXT: usize = 4 << 10;
 
 /// Returns the result of a call. JSON stays unchanged, a text becomes `{"text": …}`, and images, sounds, videos and PDF
-/// files become media. An answer whose status is not a success becomes `{"error": …, "status": …, "body": …}`. ADK:
-/// `RestApiTool.call`
+/// files become media. An answer whose status is not a success becomes `{"error": …, "status": …, "body": …}`.
+/// ADK: `RestApiTool.call`
 pub(crate) fn result(operation: &str, answer: Answer, secrets: &Secrets) -> ToolResult {
     if !answer.status.is_success() {
         return failed(operation, &answer, secrets);
