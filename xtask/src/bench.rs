@@ -1,4 +1,5 @@
-//! `bench`: the benchmark program, built in release mode, with the arguments given and a server for the rows that need one.
+//! `bench`: builds the benchmark program in release mode, and runs it with the given arguments. Starts a Postgres
+//! server if a row needs one.
 
 use std::process::{Command, Stdio};
 
@@ -18,7 +19,7 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<bool> {
     }
     let wants_postgres = String::from_utf8_lossy(&listed.stdout).contains("postgres");
     let server = wants_postgres.then(|| Server::obtain(Durability::Disk)).transpose();
-    // The program names the rows that it skips without a server.
+    // Without a server, the program names the rows that it skips.
     let server = server.unwrap_or_else(|error| {
         eprintln!("no Postgres: {error:#}");
         None

@@ -1,4 +1,4 @@
-//! Running cargo and other programs, with their output streamed to the caller.
+//! Runs cargo and other programs, and streams their output.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{BufRead as _, BufReader};
@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 
 use crate::report::Counts;
 
-/// The cargo that started this program, or the one on `PATH`.
+/// Returns the cargo that started this program, or the cargo on `PATH`.
 pub(crate) fn program() -> OsString {
     std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }
@@ -19,19 +19,18 @@ pub(crate) fn cargo<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Comma
     command
 }
 
-/// Runs a command to its end; true when it succeeded.
+/// Runs a command to its end. Returns true if it succeeded.
 pub(crate) fn succeeds(command: &mut Command) -> anyhow::Result<bool> {
     let status = command.status().with_context(|| format!("cannot run {command:?}"))?;
     Ok(status.success())
 }
 
-/// Runs a command, passing its standard output on line by line while adding up the
-/// test results it reports.
+/// Runs a command, passes its standard output on line by line, and adds up the test results that it reports.
 pub(crate) fn counted(command: &mut Command) -> anyhow::Result<(bool, Counts)> {
     counted_with(command, |_| {})
 }
 
-/// The same, with a reader of the lines.
+/// Does the same as [`counted`], and also passes each line to `read`.
 pub(crate) fn counted_with(command: &mut Command, mut read: impl FnMut(&str)) -> anyhow::Result<(bool, Counts)> {
     let mut child = command.stdout(Stdio::piped()).spawn().with_context(|| format!("cannot run {command:?}"))?;
     let stdout = child.stdout.take().context("the child has no output")?;
@@ -48,7 +47,7 @@ pub(crate) fn counted_with(command: &mut Command, mut read: impl FnMut(&str)) ->
     Ok((child.wait()?.success(), counts))
 }
 
-/// Runs a program quietly; an error carries the last line of what it said.
+/// Runs a program without showing its output. The error has the last line of the output.
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<()> {
     let program = command.get_program().to_string_lossy().into_owned();
     let output = command.output().with_context(|| format!("cannot run {program}"))?;

@@ -11,14 +11,14 @@ use crate::workspace::Workspace;
 
 const PACKAGE: &str = "pleach-tests";
 
-/// Which packages are built, hence which features their common dependencies get.
+/// The packages that are built. They determine the features of their common dependencies.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Build {
-    /// The test package alone: quickest on its own.
+    /// Only the test package, which is the quickest.
     Package,
-    /// Exactly what `cargo test --workspace --all-features` builds, to reuse all of it.
+    /// The same packages as `cargo test --workspace --all-features`, to reuse that build.
     Workspace,
-    /// The test package alone, with maps of JSON that keep the order of insertion: what a user's build may turn on.
+    /// Only the test package, with JSON maps that keep the order of insertion. A user's build may turn on this feature.
     PreserveOrder,
 }
 
@@ -27,7 +27,8 @@ pub(crate) fn run(args: &[String]) -> anyhow::Result<bool> {
     Ok(play(&workspace, Build::Package, Vec::new(), args)?.0)
 }
 
-/// Builds the programs and plays the scenarios, with variables that may name a Postgres server; false when one fails.
+/// Builds the programs and plays the scenarios. The variables may name a Postgres server. Returns false if a scenario
+/// fails.
 pub(crate) fn play(
     workspace: &Workspace,
     build: Build,

@@ -1,4 +1,4 @@
-//! `docs`: the pages and their book, and rustdoc of every crate with warnings as errors.
+//! `docs`: checks the pages, builds their book, and runs rustdoc for every crate with warnings as errors.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::pages;
 use crate::tools::MDBOOK;
 use crate::workspace::Workspace;
 
-/// `cargo xtask docs`: the book is made when mdBook is on the machine.
+/// Runs `cargo xtask docs`. The book is built only if mdBook is on the machine.
 pub(crate) fn run() -> anyhow::Result<bool> {
     let mdbook = MDBOOK.find(&Workspace::load()?.target_directory);
     if mdbook.is_none() {
@@ -16,7 +16,7 @@ pub(crate) fn run() -> anyhow::Result<bool> {
     check(mdbook.as_deref())
 }
 
-/// Checks the pages and rustdoc, and makes the book with the program that is given.
+/// Checks the pages and rustdoc, and builds the book if there is a program for it.
 pub(crate) fn check(mdbook: Option<&Path>) -> anyhow::Result<bool> {
     let pages = pages::check()?;
     let book = mdbook.map_or(Ok(true), pages::build)?;

@@ -1,4 +1,4 @@
-//! The files of the repository: which there are, and what they hold.
+//! Lists and reads the files of the repository.
 
 use std::path::{Path, PathBuf};
 
@@ -6,13 +6,13 @@ use anyhow::Context as _;
 
 use crate::workspace::Workspace;
 
-/// Folders that hold nothing of the repository's own.
+/// Folders that are not part of the repository.
 const SKIPPED: &[&str] = &["target", "node_modules"];
 
 /// The folder with the snapshot of the public API.
 pub(crate) const API: &str = "api";
 
-/// The texts of the repository, by their paths from the root.
+/// The text files of the repository, with their paths from the root.
 pub(crate) struct Sources {
     pub(crate) files: Vec<(PathBuf, String)>,
 }
@@ -21,7 +21,7 @@ impl Sources {
     /// Reads sources, schemas, documents and lists.
     pub(crate) fn load(workspace: &Workspace) -> anyhow::Result<Self> {
         let mut files = below(&workspace.workspace_root, &["rs", "sql", "md", "txt"])?;
-        // Made from the sources, so there is nothing to check in it.
+        // These files are generated from the sources, so they need no checks.
         files.retain(|file| !file.starts_with(workspace.workspace_root.join(API)));
         let text = |file: PathBuf| Ok((workspace.relative(&file).to_path_buf(), read(&file)?));
         Ok(Self { files: files.into_iter().map(text).collect::<anyhow::Result<_>>()? })
@@ -32,14 +32,14 @@ impl Sources {
         Some(&self.files[index].1)
     }
 
-    /// The text of a file, empty when there is none.
+    /// Returns the text of a file, or an empty text if the file does not exist.
     pub(crate) fn text(&self, path: &str) -> &str {
         self.find(path).unwrap_or_default()
     }
 }
 
-/// Every file below `folder` with one of these extensions, sorted; empty when there is no such folder. Hidden folders
-/// are left out.
+/// Returns all files below `folder` with one of these extensions, sorted. The list is empty if the folder does not
+/// exist. Hidden folders are left out.
 pub(crate) fn below(folder: &Path, extensions: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     let mut open = vec![folder.to_path_buf()];
@@ -78,7 +78,7 @@ pub(crate) fn is_rust(file: &Path) -> bool {
     file.extension().is_some_and(|extension| extension == "rs")
 }
 
-/// The number of lines before the test module at the end of a source file.
+/// Returns the number of lines before the test module at the end of a source file.
 pub(crate) fn code_lines(text: &str) -> usize {
     let lines: Vec<&str> = text.lines().collect();
     lines
@@ -87,7 +87,7 @@ pub(crate) fn code_lines(text: &str) -> usize {
         .unwrap_or(lines.len())
 }
 
-/// The lines of a page with their numbers, without its blocks of code.
+/// Returns the lines of a page with their numbers, without code blocks.
 pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut in_code = false;
     text.lines().enumerate().filter_map(move |(index, line)| {
@@ -97,7 +97,7 @@ pub(crate) fn prose(text: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
-/// The comment on a line of Rust. A `//` inside a string literal is not a comment.
+/// Returns the comment on a line of Rust. A `//` inside a string literal is not a comment.
 pub(crate) fn comment(line: &str) -> Option<Comment<'_>> {
     let is_outside = |at: &usize| line[..*at].matches('"').count().is_multiple_of(2);
     let at = line.match_indices("//").map(|(at, _)| at).find(is_outside)?;

@@ -1,8 +1,8 @@
-//! What a check reports.
+//! [`Finding`]: a fault that a check reports.
 
 use std::path::PathBuf;
 
-/// One broken rule, with the place where to mend it.
+/// A broken rule, with the place to fix.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Finding {
     pub(crate) file: PathBuf,

@@ -1,7 +1,7 @@
-//! The layer table: every crate of the workspace and what it may depend on.
+//! The layer table: every crate of the workspace, and the crates that it may depend on.
 //!
-//! Data only; `tidy` compares it with `cargo metadata`. A new crate needs a row here, an ADR, and a reason why a module
-//! would not do.
+//! `tidy` compares this table with `cargo metadata`. A new crate needs a row here, an ADR, and a reason why it is not a
+//! module of another crate.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ pub(crate) struct Row {
     pub(crate) name: &'static str,
     pub(crate) layer: u8,
     pub(crate) role: Role,
-    /// The workspace crates that it may name as a normal or build dependency.
+    /// The workspace crates that it may have as normal or build dependencies.
     pub(crate) may_use: Vec<String>,
 }
 
@@ -20,9 +20,10 @@ pub(crate) struct Row {
 pub(crate) enum Role {
     /// A published library that the facade re-exports.
     Library,
-    /// A published library for the libraries above it. The facade does not name it, and its API is no promise.
+    /// A published library that only the libraries above it use. The facade does not re-export it, and its API may
+    /// change with every version.
     Internal,
-    /// The only crate that sees every library.
+    /// The only crate that depends on every library.
     Facade,
     /// A program built on the facade.
     Program,
@@ -30,10 +31,10 @@ pub(crate) enum Role {
     Tooling,
 }
 
-/// The only crate that may be a dev-dependency whatever its layer.
+/// The only crate that may be a dev-dependency regardless of its layer.
 pub(crate) const TESTKIT: &str = "pleach-testkit";
 
-/// Crate, layer, role, and what it may use, without the prefix `pleach-`.
+/// The rows: crate, layer, role, and the crates that it may use, without the prefix `pleach-`.
 const TABLE: &str = "
 pleach-core                0 library
 pleach-macros              0 library
@@ -100,7 +101,7 @@ fn full_name(short: &str) -> String {
     if short == "pleach" { short.to_owned() } else { format!("pleach-{short}") }
 }
 
-/// Returns `true` if a crate is only for the libraries above it.
+/// Returns true if only the libraries above a crate use it.
 pub(crate) fn is_internal(name: &str) -> bool {
     row(name).is_some_and(|row| row.role == Role::Internal)
 }

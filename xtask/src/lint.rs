@@ -1,4 +1,4 @@
-//! `lint`: clippy over every target of the workspace, with warnings as errors.
+//! `lint`: runs clippy on every target of the workspace, with warnings as errors.
 
 use crate::cargo::{cargo, succeeds};
 

@@ -1,7 +1,7 @@
 //! All automation of the workspace, called as `cargo xtask COMMAND`.
 //!
-//! Owns the order of the checks and how their results are reported. It depends on
-//! no pleach crate, so it still runs when the workspace does not compile.
+//! This program runs the checks and reports their results. It depends on no pleach crate, so it still runs if the
+//! workspace does not compile.
 
 #![expect(clippy::print_stdout, reason = "a command line tool talks on standard output")]
 #![expect(
@@ -67,7 +67,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs one command; `Ok(false)` when it ran and found something wrong.
+/// Runs a command. Returns false if it ran and found a fault.
 fn run(mut args: Parser) -> anyhow::Result<bool> {
     let command = match args.next()? {
         None | Some(Long("help") | Short('h')) => "help".to_owned(),
@@ -92,7 +92,7 @@ fn run(mut args: Parser) -> anyhow::Result<bool> {
     }
 }
 
-/// The arguments of a command that takes at most `most` of them and no option.
+/// Reads the arguments of a command that accepts up to `most` arguments and no options.
 fn operands(args: &mut Parser, most: usize) -> anyhow::Result<Vec<String>> {
     let mut operands = Vec::new();
     while let Some(arg) = args.next()? {
@@ -104,7 +104,7 @@ fn operands(args: &mut Parser, most: usize) -> anyhow::Result<Vec<String>> {
     Ok(operands)
 }
 
-/// The arguments that another program reads.
+/// Returns the remaining arguments, which another program reads.
 fn rest(args: &mut Parser) -> anyhow::Result<Vec<String>> {
     args.raw_args()?.map(|arg| Ok(arg.string()?)).collect()
 }

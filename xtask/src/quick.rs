@@ -1,12 +1,13 @@
-//! `test`: the tests to run while working on a change.
+//! `test`: runs the quick tests, for use while working on a change.
 //!
-//! They need no server, no Python and no other process. `test-all` adds Postgres, google-adk, several
-//! processes, random workflows cut off after every event, programs that must not compile, and documentation tests.
+//! They need neither a server nor Python nor another process. `test-all` adds tests with Postgres, google-adk and
+//! several processes, random workflows that are cut off after every event, programs that must not compile, and
+//! documentation tests.
 
 use crate::cargo::{cargo, succeeds};
 use crate::tools::Need;
 
-/// The integration tests among them.
+/// The integration tests that are quick.
 const TARGETS: &[&str] = &[
     "runtime",
     "spans",
@@ -24,7 +25,7 @@ const TARGETS: &[&str] = &[
     "testkit",
 ];
 
-/// Runs them, or those whose names contain the filter.
+/// Runs the tests whose names contain the filter, or all of them.
 pub(crate) fn run(filter: &[String]) -> anyhow::Result<bool> {
     let mut command = cargo(["test", "-q", "--workspace", "--all-features", "--no-fail-fast", "--lib", "--bins"]);
     for target in TARGETS {

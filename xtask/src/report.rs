@@ -1,9 +1,9 @@
-//! Results of steps, the closing table and the closing line of `test-all`.
+//! The results of steps, and the closing table and line of `test-all`.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
-/// How many tests passed, failed and were skipped.
+/// The numbers of tests that passed, failed and were skipped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
     pub(crate) passed: usize,
@@ -12,8 +12,8 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Reads a summary line: libtest's `test result: …` or the `N passed, M failed,
-    /// K skipped` of pleach's own programs. `None` for any other line.
+    /// Reads a summary line: libtest's `test result: …` or the
+    /// `N passed, M failed, K skipped` of pleach's own programs. `None` for any other line.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let line = line.trim();
         match line.strip_prefix("test result: ") {
@@ -48,10 +48,10 @@ impl std::fmt::Display for Counts {
     }
 }
 
-/// How a step ended.
+/// The result of a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// With the counts its tests reported; empty for a step without tests.
+    /// The step passed, with the counts of its tests. They are zero for a step without tests.
     Passed(Counts),
     Failed(Counts),
     Skipped(String),
@@ -66,8 +66,8 @@ pub(crate) struct StepReport {
 }
 
 impl StepReport {
-    /// The step's part of the closing line. A step without tests counts as one, and
-    /// so does a failure that no test accounts for, such as code that does not compile.
+    /// Returns the step's counts for the closing line. A step without tests counts as one test. A failure without a
+    /// failed test, such as code that does not compile, counts as one failed test.
     fn counts(&self) -> Counts {
         match &self.outcome {
             Outcome::Passed(counts) if counts.is_empty() => Counts { passed: 1, ..Counts::default() },
@@ -78,7 +78,7 @@ impl StepReport {
     }
 }
 
-/// The sum of all steps.
+/// Returns the sum of the counts of all steps.
 pub(crate) fn total(steps: &[StepReport]) -> Counts {
     let mut sum = Counts::default();
     for step in steps {
@@ -87,7 +87,7 @@ pub(crate) fn total(steps: &[StepReport]) -> Counts {
     sum
 }
 
-/// The closing table: step, result, time, counts.
+/// Returns the closing table, with the columns step, result, time and counts.
 pub(crate) fn table(steps: &[StepReport]) -> String {
     let mut out = format!("{:<14} {:<8} {:>8}  {}\n", "step", "result", "time", "tests");
     for step in steps {

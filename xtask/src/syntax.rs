@@ -1,4 +1,4 @@
-//! The modules of each crate as syntax trees, and what several checks ask of them.
+//! Parses the modules of each crate into syntax trees, for several checks.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::workspace::{Package, Workspace};
 
 /// A source file.
 pub(crate) struct Module {
-    /// Its names from the root of the crate down; empty for the root.
+    /// The names of the modules from the crate's root to this one; empty for the root.
     pub(crate) path: Vec<String>,
     pub(crate) syntax: syn::File,
 }
@@ -71,7 +71,7 @@ pub(crate) fn is_public(visibility: &Visibility) -> bool {
     matches!(visibility, Visibility::Public(_))
 }
 
-/// The names that a `use` brings: the path of each, and the name it gets; a glob has no name.
+/// Returns the names that a `use` imports, each as its path and its local name. A glob has no local name.
 pub(crate) fn leaves(tree: &UseTree) -> Vec<(Vec<String>, Option<String>)> {
     match tree {
         UseTree::Path(path) => {
@@ -85,7 +85,7 @@ pub(crate) fn leaves(tree: &UseTree) -> Vec<(Vec<String>, Option<String>)> {
     }
 }
 
-/// Puts a name in front of a leaf. `a::{self}` names `a` itself.
+/// Adds a name to the beginning of a path. `a::{self}` names `a` itself.
 fn below(name: &str, rest: Vec<String>, alias: Option<String>) -> (Vec<String>, Option<String>) {
     if rest == ["self"] {
         let alias = alias.map(|alias| if alias == "self" { name.to_owned() } else { alias });

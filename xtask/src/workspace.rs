@@ -1,4 +1,4 @@
-//! The workspace as `cargo metadata` describes it: packages, features, targets.
+//! Reads the workspace from `cargo metadata`: packages, features and targets.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -29,14 +29,14 @@ pub(crate) struct Package {
     pub(crate) keywords: Vec<String>,
     #[serde(default)]
     pub(crate) categories: Vec<String>,
-    /// The registries that the package may go to; `null` for any.
+    /// The registries to which the package may be published; `null` for any.
     publish: Option<Vec<String>>,
 }
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct Dependency {
     pub(crate) name: String,
-    /// `null` in the metadata for a normal dependency.
+    /// The kind, such as `dev`; `null` for a normal dependency.
     kind: Option<String>,
 }
 
@@ -53,7 +53,7 @@ impl Dependency {
 }
 
 impl Package {
-    /// The folder that holds the package's `Cargo.toml`.
+    /// Returns the folder with the package's `Cargo.toml`.
     pub(crate) fn folder(&self) -> &Path {
         self.manifest_path.parent().unwrap_or(Path::new("."))
     }
@@ -74,7 +74,7 @@ impl Package {
 }
 
 impl Workspace {
-    /// Asks cargo. Nothing is downloaded: dependencies are not resolved.
+    /// Runs `cargo metadata`. Nothing is downloaded, because dependencies are not resolved.
     pub(crate) fn load() -> anyhow::Result<Self> {
         let output = Command::new(crate::cargo::program())
             .args(["metadata", "--no-deps", "--format-version", "1"])
@@ -92,7 +92,7 @@ impl Workspace {
         self.packages.iter().find(|p| p.name == name)
     }
 
-    /// A path as it is shown to people: relative to the root when it lies below it.
+    /// Returns a path as it is shown to people: relative to the root if it is below the root.
     pub(crate) fn relative<'a>(&self, path: &'a Path) -> &'a Path {
         path.strip_prefix(&self.workspace_root).unwrap_or(path)
     }

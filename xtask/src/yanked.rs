@@ -1,7 +1,8 @@
-//! Versions in the lock file that their authors have taken back.
+//! Finds versions in the lock file that were yanked.
 //!
-//! Cargo keeps what the registry says of each crate in its home folder, a file for each. `cargo update --dry-run` makes them new. cargo-deny checks the same, but only
-//! together with the advisories, which come from another place than crates.
+//! Cargo caches the registry's description of each crate in a file in its home folder. `cargo update --dry-run`
+//! refreshes these files. cargo-deny can do the same check, but only together with the advisories, which may be
+//! unreachable even if the registry is not.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
@@ -27,7 +28,7 @@ struct Release {
     yanked: bool,
 }
 
-/// What is known of a version.
+/// The state of a version.
 #[derive(Debug, PartialEq, Eq)]
 enum State {
     Good,
@@ -35,7 +36,7 @@ enum State {
     Unknown,
 }
 
-/// Prints every version that was taken back or is unknown; returns true if there is none.
+/// Prints every version that was yanked or is unknown. Returns true if there is none.
 pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<bool> {
     let refreshed = cargo(["update", "--dry-run", "-q"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     if !refreshed.is_ok_and(|status| status.success()) {
@@ -60,7 +61,7 @@ pub(crate) fn check(workspace: &Workspace) -> anyhow::Result<bool> {
     Ok(faults == 0)
 }
 
-/// The crates of a lock file that come from a registry.
+/// Returns the crates of a lock file that come from a registry.
 fn locked(lock: &str) -> Vec<Locked> {
     let value = |block: &str, key: &str| {
         let line = block.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = \"")?.strip_suffix('"'));
@@ -74,7 +75,7 @@ fn locked(lock: &str) -> Vec<Locked> {
         .collect()
 }
 
-/// The folders in which cargo keeps the descriptions, one for each registry.
+/// Returns the folders in which cargo caches the descriptions, one for each registry.
 fn caches() -> anyhow::Result<Vec<PathBuf>> {
     let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
     let home = home.or_else(|| Some(std::env::home_dir()?.join(".cargo"))).context("cargo has no home folder")?;
@@ -83,7 +84,8 @@ fn caches() -> anyhow::Result<Vec<PathBuf>> {
     Ok(entries.filter_map(|entry| Some(entry.ok()?.path().join(".cache"))).filter(|cache| cache.is_dir()).collect())
 }
 
-/// What the descriptions say of a version. Several registries may be one under several names: one that has taken it back decides.
+/// Returns the state of a version according to the descriptions. If registries disagree, "yanked" wins, because they
+/// may be the same registry under several names.
 fn state(caches: &[PathBuf], crate_: &Locked) -> State {
     let files = caches.iter().filter_map(|cache| std::fs::read(cache.join(place(&crate_.name))).ok());
     let mut states = files.map(|bytes| state_in(&bytes, &crate_.version)).collect::<Vec<_>>();
@@ -95,7 +97,8 @@ fn state(caches: &[PathBuf], crate_: &Locked) -> State {
     states.into_iter().next().unwrap_or(State::Unknown)
 }
 
-/// What a description says of a version: texts between zero bytes, of which some are JSON.
+/// Returns the state of a version according to a description. A description consists of texts between zero bytes, some
+/// of which are JSON.
 fn state_in(bytes: &[u8], version: &str) -> State {
     let texts = bytes.split(|byte| *byte == 0);
     let releases = texts.filter_map(|text| serde_json::from_slice::<Release>(text).ok());
@@ -106,7 +109,7 @@ fn state_in(bytes: &[u8], version: &str) -> State {
     }
 }
 
-/// The path of a crate's description: by the length and the first letters of its name.
+/// Returns the path of a crate's description, which depends on the length and the first letters of the crate's name.
 fn place(name: &str) -> PathBuf {
     let name = name.to_lowercase();
     let folder = match name.len() {

@@ -1,7 +1,7 @@
 //! `pleach answer`: stores the answer to an open question.
 //!
-//! This command runs nothing, because the program that asked is elsewhere. It stores the same event that the program's
-//! Runner would store first.
+//! This command does not run the app, because the program that asked is elsewhere. It only stores the event that the
+//! program's Runner would store first.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(crate) async fn run(args: Answer, screen: &mut Screen) -> Result<(), Fault> 
     let store = open(&args.one.store).await?;
     let mut session = load(&*store, &args.one).await?;
     let question = question(&session, &args)?;
-    if let Some(invocation) = at_work(&session, &question).filter(|_| !args.force) {
+    if let Some(invocation) = running_invocation(&session, &question).filter(|_| !args.force) {
         return Err(Fault::MayRun { invocation: invocation.to_string() });
     }
     let mut event = answer_event(&session.events, &question, value(&args))?;
@@ -69,9 +69,10 @@ fn question(session: &Session, args: &Answer) -> Result<Question, Fault> {
     found.pop().ok_or_else(missing)
 }
 
-/// Returns an invocation that may be running, judged by its events: the question's own, unless it has stopped to wait,
-/// or any other whose last event neither asks nor is final. Checkpoints are skipped.
-fn at_work<'s>(session: &'s Session, question: &Question) -> Option<&'s InvocationId> {
+/// Returns an invocation that may be running, judged by its events. This is the question's own invocation if it has not
+/// stopped to wait. Another invocation may be running if its last event is neither a question nor final. Checkpoints
+/// are skipped.
+fn running_invocation<'s>(session: &'s Session, question: &Question) -> Option<&'s InvocationId> {
     let mut seen = BTreeSet::new();
     let live = effective_events(&session.events);
     let mut last = live.into_iter().rev().filter(|event| !event.is_checkpoint() && seen.insert(event.invocation_id()));

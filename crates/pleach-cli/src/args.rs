@@ -125,9 +125,9 @@ pub(crate) struct Answer {
     pub(crate) one: One,
     /// The id of the question.
     pub(crate) question: String,
-    /// The answer: JSON, or text if it is not JSON.
+    /// The answer. It is read as JSON, or as text if it is not JSON.
     pub(crate) value: String,
-    /// The invocation that asks; needed if several invocations ask with this id.
+    /// The invocation that asks; needed if questions of several invocations have this id.
     #[arg(long, value_name = "ID")]
     pub(crate) invocation: Option<String>,
     /// Treats the value as text, even if it is JSON.
@@ -165,7 +165,7 @@ pub(crate) struct Serve {
     /// The address to listen at; port 0 chooses a free port.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8001")]
     pub(crate) listen: SocketAddr,
-    /// Allows an address that other machines can reach. Everybody there can read everything.
+    /// Allows an address that other machines can reach. Anyone who reaches it can read all sessions.
     #[arg(long)]
     pub(crate) expose: bool,
 }
@@ -218,7 +218,7 @@ pub(crate) struct Import {
 pub(crate) struct Delete {
     #[command(flatten)]
     pub(crate) one: One,
-    /// Deletes without asking; required without a terminal.
+    /// Deletes without confirmation; required without a terminal.
     #[arg(long)]
     pub(crate) yes: bool,
 }
@@ -235,7 +235,7 @@ pub(crate) struct Redact {
     /// The reason, which is stored in the event.
     #[arg(long)]
     pub(crate) reason: String,
-    /// Redacts without asking; required without a terminal.
+    /// Redacts without confirmation; required without a terminal.
     #[arg(long)]
     pub(crate) yes: bool,
 }
@@ -271,7 +271,7 @@ pub(crate) struct Migrate {
     /// The folder with large values of the events in FROM.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) from_payloads: Option<PathBuf>,
-    /// A folder for large values of the events, instead of the rows of TO; a missing one is created.
+    /// A folder for large values of the events, instead of the rows of TO; a missing folder is created.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) to_payloads: Option<PathBuf>,
     /// Skips sessions that already exist and are equal: use it to continue an interrupted migration.

@@ -1,4 +1,4 @@
-//! [`Fault`]: why a command fails, and its exit code.
+//! [`Fault`]: the reasons why a command fails, and their exit codes.
 
 use std::path::PathBuf;
 

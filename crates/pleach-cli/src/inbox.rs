@@ -1,4 +1,4 @@
-//! `pleach inbox`: the open questions of a database.
+//! `pleach inbox`: lists the open questions of a database.
 
 use pleach::{InboxItem, ListQuestions};
 
@@ -7,7 +7,7 @@ use crate::fault::Fault;
 use crate::screen::{Screen, printable, short, time};
 use crate::store::{apps, open};
 
-/// The number of characters of a message that are shown.
+/// The maximum number of characters of a message that are shown.
 const MESSAGE: usize = 120;
 
 pub(crate) async fn run(args: Inbox, screen: &mut Screen) -> Result<(), Fault> {

@@ -1,4 +1,4 @@
-//! [`LeftOut`]: sessions, and values of states, that a copy leaves out because they cannot be copied.
+//! [`LeftOut`]: records the sessions and state values that a copy leaves out.
 
 use std::collections::BTreeSet;
 
@@ -7,16 +7,17 @@ use pleach::{Session, SessionError};
 use crate::fault::Fault;
 use crate::screen::Screen;
 
-/// The sessions and the values that a copy leaves out because they are missing or cannot be read.
+/// The sessions and state values that a copy leaves out, because they are missing or cannot be read.
 #[derive(Default)]
 pub(crate) struct LeftOut {
     sessions: usize,
-    /// The owner and the key of each value. Sessions share the state of their app and user.
+    /// The owner and the key of each value. Sessions share app and user state, so such a value is listed once.
     values: BTreeSet<(String, String)>,
 }
 
 impl LeftOut {
-    /// Returns a result for a session; `None` if the session is broken, which is reported on standard error.
+    /// Returns the value of a result for a session. If the session is broken, reports this on standard error and
+    /// returns `None`.
     pub(crate) fn unless_broken<T>(
         &mut self,
         made: Result<Option<T>, Fault>,
@@ -35,8 +36,8 @@ impl LeftOut {
         }
     }
 
-    /// Reports the values of a copied session's state that cannot be read. Values of its app and user are reported once
-    /// for all their sessions.
+    /// Reports the values in a copied session's state that cannot be read. A value of its app or user is reported once
+    /// for all sessions.
     pub(crate) fn note_unreadable(&mut self, session: &Session, screen: &Screen) {
         let (app, user) = (session.app_name(), session.user_id());
         for (key, reason) in &session.unreadable {

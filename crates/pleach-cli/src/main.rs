@@ -31,7 +31,7 @@ async fn main() -> ExitCode {
     let mut screen = Screen::new(args.json);
     match run(args.command, &mut screen).await {
         Ok(()) => ExitCode::SUCCESS,
-        // The reader of the pipe has closed it; this is not an error.
+        // The reader has closed the pipe; this is not an error.
         Err(Fault::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(fault) => {
             screen.complain(&fault);

@@ -55,7 +55,7 @@ pub(crate) async fn run(args: Migrate, screen: &mut Screen) -> Result<(), Fault>
     if differences.is_empty() { left_out.check() } else { Err(Fault::Differs { differences }) }
 }
 
-/// Copies one session. Returns whether the copy, read back, equals it.
+/// Copies one session, and reads the copy back. Returns true if they are equal.
 async fn copy_one(session: &Session, to: &dyn SessionService, skips: bool, counts: &mut Counts) -> Result<bool, Fault> {
     let key = session.key();
     match copy(session, to).await? {

@@ -1,4 +1,4 @@
-//! `pleach new`: a small project that builds and runs.
+//! `pleach new`: creates a small project that builds and runs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ const AGENT: &str = include_str!("../templates/agent.rs.in");
 const RUN: &str = include_str!("../templates/run.rs.in");
 const SERVE: &str = include_str!("../templates/serve.rs.in");
 
-/// Names that no project can have, with `_` for `-`: crates that it uses or that come with Rust, folders that Cargo
-/// creates next to the program, Rust keywords, and `user`, which is an author of events.
+/// Names that a project cannot have, with `_` for `-`. They are crates that it uses or that come with Rust, folders
+/// that Cargo creates next to the program, and Rust keywords. `user` is an author of events.
 const TAKEN: &[&str] = &[
     "abstract",
     "alloc",
@@ -139,8 +139,8 @@ fn name(folder: &Path) -> Result<String, Fault> {
     is_name.then(|| name.to_owned()).ok_or_else(|| Fault::ProjectName { name: name.to_owned() })
 }
 
-/// Returns the source of pleach for the project: the named folder, otherwise the checkout from which this command was
-/// built, otherwise the registry. The folder is a checkout of pleach, or the crate in it.
+/// Returns the project's dependency on pleach: a path to the folder `path`, otherwise to the checkout from which this
+/// command was built, otherwise a version in the registry. The folder is a checkout of pleach, or the crate in it.
 fn dependency(path: Option<&Path>) -> Result<String, Fault> {
     let folder = match path {
         Some(path) => path,

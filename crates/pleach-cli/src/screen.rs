@@ -63,8 +63,8 @@ impl Screen {
     }
 }
 
-/// Replaces characters in stored text that a terminal would act on: control characters, line and paragraph separators,
-/// and marks that change the direction of the surrounding text.
+/// Replaces characters in stored text that a terminal would interpret: control characters, line and paragraph
+/// separators, and marks that change the direction of the surrounding text.
 pub(crate) fn printable(text: &str) -> String {
     let is_obeyed = |char: char| {
         char.is_control()

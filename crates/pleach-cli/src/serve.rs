@@ -1,4 +1,4 @@
-//! `pleach serve`: a read-only inspector of a database.
+//! `pleach serve`: runs a read-only inspector of a database.
 
 use std::time::Duration;
 

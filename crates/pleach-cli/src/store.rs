@@ -11,10 +11,10 @@ use pleach::{
 use crate::args::{One, SessionFilter, Store};
 use crate::fault::Fault;
 
-/// The number of sessions of a listing that are read at once.
+/// The number of sessions that are read at once for a listing.
 const PAGE: usize = 200;
 
-/// Opens an existing database: a missing SQLite file is an error.
+/// Opens an existing database. A missing SQLite file is an error.
 pub(crate) async fn open(store: &Store) -> Result<Arc<dyn SessionService>, Fault> {
     open_existing(&store.url, store.payloads.as_deref()).await
 }
@@ -40,7 +40,7 @@ pub(crate) async fn open_or_make(url: &str, payloads: Option<&Path>) -> Result<A
     with_payloads(connect(url).await?, payloads).await
 }
 
-/// Refuses a folder that does not exist: opening would create it.
+/// Refuses a folder that does not exist, because opening would create it.
 fn check_folder(folder: Option<&Path>) -> Result<(), Fault> {
     let Some(folder) = folder else { return Ok(()) };
     let fault = |error| Fault::File { path: folder.to_owned(), error };
@@ -56,8 +56,8 @@ async fn with_payloads(
     Ok(Arc::new(PayloadSessions::new(sessions, Arc::new(artifacts))))
 }
 
-/// Refuses a session with values that are neither in the database nor in a named folder: a copy would lose them when
-/// the original is deleted.
+/// Refuses a session with values that are neither in the database nor in a named folder, because a copy would lose them
+/// when the original is deleted.
 pub(crate) fn check_whole(session: &Session) -> Result<(), Fault> {
     match session.events.iter().find(|event| PayloadSessions::has_references(event)) {
         Some(event) => Err(Fault::Outside { session: session.key().clone(), event: event.id().to_string() }),
@@ -68,7 +68,7 @@ pub(crate) fn check_whole(session: &Session) -> Result<(), Fault> {
 /// Loads a session to copy it; `None` if it was deleted after it was listed.
 ///
 /// # Errors
-/// [`Fault::Outside`], as in [`check_whole`]; errors of the store.
+/// [`Fault::Outside`], as in [`check_whole`], or an error of the store.
 pub(crate) async fn load_whole(store: &dyn SessionService, key: &SessionKey) -> Result<Option<Session>, Fault> {
     let session = store.get_session(key, Default::default()).await?;
     session.as_ref().map_or(Ok(()), check_whole)?;
@@ -115,7 +115,7 @@ pub(crate) struct Pages<'s> {
     store: &'s dyn SessionService,
     app: AppName,
     user: Option<String>,
-    /// The number of sessions that are still wanted.
+    /// The number of sessions that may still be listed.
     left: usize,
     after: Option<ListCursor>,
     is_over: bool,
@@ -138,7 +138,7 @@ impl<'s> Pages<'s> {
         Ok(page.map(|page| page.sessions))
     }
 
-    /// Returns the next sessions without events, and the faults of those that cannot be read.
+    /// Returns the next sessions without events, and the faults of the sessions that cannot be read.
     pub(crate) async fn next_judged(&mut self) -> Result<Option<ListSessionsResponse>, Fault> {
         self.page(true).await
     }

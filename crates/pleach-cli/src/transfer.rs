@@ -21,10 +21,10 @@ pub(crate) enum Copied {
 }
 
 /// Copies a session with its own state and its events. The session must be [whole](crate::store::check_whole). The
-/// events also set state of its app and user; [`Shared`] puts that right.
+/// events also change the state of its app and user, which [`Shared`] restores.
 ///
 /// # Errors
-/// Failures of the database. The copy is then deleted.
+/// The database fails. The copy is deleted in that case.
 pub(crate) async fn copy(session: &Session, to: &dyn SessionService) -> Result<Copied, Fault> {
     let key = session.key();
     // Keys that an event sets are copied with the event.
@@ -52,7 +52,7 @@ pub(crate) async fn copy(session: &Session, to: &dyn SessionService) -> Result<C
     Ok(Copied::New)
 }
 
-/// The state of apps and users that sessions share, as it should be in a database.
+/// The state of apps and users that a database should have. Sessions share it.
 #[derive(Default)]
 pub(crate) struct Shared {
     apps: BTreeMap<AppName, Map>,
@@ -89,7 +89,8 @@ impl Shared {
         }
     }
 
-    /// Writes the differences into a database. It creates sessions and deletes them at once: their shared state stays.
+    /// Writes the differences into a database. For this, it creates sessions and deletes them at once; their shared
+    /// state remains.
     pub(crate) async fn write(&self, store: &dyn SessionService) -> Result<(), Fault> {
         for ((app, user), wanted) in &self.users {
             let mut state = changed(wanted, &store.user_state(app, user).await?, USER);

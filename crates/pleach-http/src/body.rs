@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use reqwest::Response;
 
-/// The bytes that are read of the body of an error.
+/// The maximum number of bytes that are read from the body of an error.
 pub const ERROR_BYTES: usize = 64 << 10;
 
-/// The time for the body of an error: its status is known already.
+/// The time limit for the body of an error. It is short, because the status is already known.
 pub const ERROR_WAIT: Duration = Duration::from_secs(5);
 
 /// The reason why a body cannot be read.
@@ -21,7 +21,7 @@ pub enum BodyFault {
     Broken(String),
 }
 
-/// Returns true if a response announces more bytes than `limit`. Reading such a body would be in vain.
+/// Returns true if a response announces more bytes than `limit`. Such a body need not be read at all.
 #[must_use]
 pub fn announces_more_than(response: &Response, limit: usize) -> bool {
     response.content_length().is_some_and(|length| usize::try_from(length).map_or(true, |length| length > limit))
@@ -48,13 +48,14 @@ pub async fn read_whole(response: &mut Response, limit: usize) -> Result<Vec<u8>
     Ok(body)
 }
 
-/// Reads the beginning of the body of an error into `body`: at most [`ERROR_BYTES`], and no more than `limit`. `note` gets the size of
+/// Reads the body of an error into `body`, up to [`ERROR_BYTES`] or `limit`, whichever is less. `note` gets the size of
 /// each piece. Returns true if `body` is the whole body.
 ///
-/// Callers wait [`ERROR_WAIT`] for it, and use what has come until then. A connection that breaks is not a further error.
+/// Callers wait up to [`ERROR_WAIT`], and then use the bytes that have arrived. A broken connection is not reported as
+/// a further error.
 ///
 /// # Cancel safety
-/// Dropping the future leaves in `body` what was read.
+/// Dropping the future leaves the bytes that were read in `body`.
 pub async fn read_error(
     response: &mut Response,
     body: &mut Vec<u8>,

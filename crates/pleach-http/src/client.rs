@@ -11,7 +11,8 @@ use reqwest::redirect::Policy;
 
 use crate::{Endpoint, tls};
 
-/// Two clients: one for this machine, which uses no proxy and no resolver, and one for other machines. Neither follows redirects.
+/// Two clients: one for this machine, which uses no proxy and no resolver, and one for other machines. Neither follows
+/// redirects.
 #[derive(Clone, Debug)]
 pub struct Clients {
     near: reqwest::Client,
@@ -19,8 +20,9 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// Makes the clients. `connect` limits the time for a connection, by the system's clock. Without `needs_encryption` a system whose
-    /// certificates cannot be read is no fault: no server is trusted then.
+    /// Creates the clients. `connect` limits the time for a connection, by the system's clock. If the system's
+    /// certificates cannot be read and `needs_encryption` is false, this is not an error: the clients then trust no
+    /// server.
     ///
     /// # Errors
     /// The reason why no encrypted connections can be made.
@@ -50,14 +52,14 @@ impl Clients {
     }
 }
 
-/// Returns the text of an error with all its causes, and without the URL: a query may be a key.
+/// Returns the text of an error with all its causes, but without the URL, whose query may be a key.
 #[must_use]
 pub fn causes(error: reqwest::Error) -> String {
     with_causes(&error.without_url())
 }
 
-/// Resolves `localhost` and the names below it. A resolver of the system may know the latter as names of other machines, which must
-/// not get what is sent to this one unencrypted.
+/// Resolves `localhost` and the names below it. The system's resolver might resolve a name below `localhost` to another
+/// machine, which would then get unencrypted requests.
 #[derive(Debug)]
 struct ThisMachine;
 

@@ -80,7 +80,7 @@ impl Endpoint {
 
     /// Returns true if the host is this machine: `localhost`, a name below it, or a loopback address.
     ///
-    /// The client for such an endpoint asks no resolver and uses no proxy; see [`Clients`](crate::Clients).
+    /// The client for such an endpoint uses neither a resolver nor a proxy; see [`Clients`](crate::Clients).
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         is_this_machine(self.host())
@@ -100,16 +100,17 @@ impl Endpoint {
 
     /// Returns the host if secrets would reach it unencrypted: by plain HTTP to another machine.
     ///
-    /// `sends_secrets` is true if requests carry keys, credentials or headers of the program. The query of the URL is a secret as well.
+    /// `sends_secrets` is true if requests carry keys, credentials or headers of the program. The query of the URL is a
+    /// secret as well.
     #[must_use]
     pub fn exposed_host(&self, sends_secrets: bool) -> Option<&str> {
         let is_plain = !self.is_https() && !self.is_loopback();
         (is_plain && (sends_secrets || self.has_query())).then(|| self.host())
     }
 
-    /// Returns names and values of the query: first as the URL writes them, then decoded.
+    /// Iterates over the names and values of the query: all of them as written in the URL, then all of them decoded.
     ///
-    /// A part without a value, as in `?sk-1`, is the value of a name that holds a key.
+    /// A part without a value, such as `?sk-1`, is treated as the value of `key`.
     pub fn query_values(&self) -> impl Iterator<Item = (String, String)> + '_ {
         let parts = self.0.query().unwrap_or_default().split('&').filter(|part| !part.is_empty());
         let written = parts.map(|part| match part.split_once('=') {
@@ -135,9 +136,9 @@ fn decoded(text: &str) -> String {
 /// Returns true if the host of a URL is this machine.
 fn is_this_machine(host: &str) -> bool {
     let host = host.trim_matches(['[', ']']);
-    // A name may end with the dot of the root.
+    // A fully qualified name may end with a dot.
     let host = host.strip_suffix('.').unwrap_or(host);
-    // An IPv4 address may be written as one of version 6: `::ffff:127.0.0.1`.
+    // An IPv4 address may be written as an IPv6 address: `::ffff:127.0.0.1`.
     let is_address = || host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback());
     host == "localhost" || host.ends_with(".localhost") || is_address()
 }

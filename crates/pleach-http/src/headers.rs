@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::Secrets;
 
-/// The headers of the connection, which frame a request or lead it elsewhere: the client sets them itself.
+/// The headers of the connection, which frame or route a request. Only the client sets them.
 const OF_CONNECTION: [&str; 11] = [
     "connection",
     "content-length",
@@ -70,7 +70,8 @@ fn sensitive(value: &str) -> Option<HeaderValue> {
     Some(value)
 }
 
-/// Headers that can be sent, by name and in the order of their names. Their values are overwritten in memory when they are dropped.
+/// Headers that can be sent, by name and in the order of their names. Their values are overwritten in memory when they
+/// are dropped.
 ///
 /// Debug output shows the names only.
 #[derive(Clone, Default)]
@@ -80,7 +81,7 @@ impl Headers {
     /// Sets a header. It replaces one of the same name.
     ///
     /// # Errors
-    /// The same as those of [`read_header`].
+    /// The same errors as [`read_header`].
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), HeaderFault> {
         let (name, _) = read_header(name, value)?;
         let value = SecretString::from(value);
@@ -91,7 +92,7 @@ impl Headers {
         Ok(())
     }
 
-    /// Returns true if there are none.
+    /// Returns true if there are no headers.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -113,7 +114,7 @@ impl Headers {
         }
     }
 
-    /// Writes the headers into a request. They replace those of the same name.
+    /// Writes the headers into a request. They replace headers of the same name.
     pub fn write(&self, headers: &mut HeaderMap) {
         for (name, value) in &self.0 {
             if let Some(value) = sensitive(value.expose_secret()) {

@@ -1,10 +1,10 @@
 //! The common part of pleach's HTTP clients: `pleach-model-http`, `pleach-mcp` and `pleach-openapi`.
 //!
-//! This crate owns the rules that all of them follow: which addresses belong to this machine, which values are hidden in texts of
-//! others, which headers a program may set, how connections are encrypted and proxied, and how much of a body is read. It knows no
-//! wire format, sends no request and makes no retry.
+//! This crate owns the rules that all of them follow. They decide which addresses belong to this machine, which values
+//! are hidden in messages of servers and which headers a program may set. They also decide how connections are
+//! encrypted and proxied, and how much of a body is read. It neither knows wire formats nor sends or retries requests.
 //!
-//! It is published because those crates are. Its API is for them alone, and may change with every version.
+//! It is published only because those crates are. Its API is not for other crates, and may change with every version.
 
 mod body;
 mod client;

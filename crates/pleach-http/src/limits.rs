@@ -1,4 +1,4 @@
-//! [`within`]: waiting with a limit of time.
+//! [`within`]: waiting with a time limit.
 
 use std::pin::pin;
 
@@ -6,7 +6,7 @@ use futures_util::future::{Either, select};
 
 /// Waits for `future` until `end` completes, for example a sleep of a clock. Returns `None` if `end` completes first.
 ///
-/// An output that is ready wins, even if the time is over as well.
+/// If both are ready, the output wins.
 ///
 /// # Cancel safety
 /// Dropping the future drops both.

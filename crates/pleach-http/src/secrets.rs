@@ -8,33 +8,35 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::Endpoint;
 
-/// The bytes from which a key is hidden.
+/// The length in bytes from which a key is hidden.
 const SHORTEST_KEY: usize = 4;
-/// The bytes from which another value is hidden: a shorter one is a word, such as the name of a region.
+/// The length in bytes from which any other value is hidden. A shorter value is an ordinary word, such as the name of a
+/// region.
 const SHORTEST_VALUE: usize = 8;
 /// The words in the names of headers, variables and query members whose values are keys.
 const NAMES_OF_KEYS: [&str; 6] = ["auth", "key", "token", "secret", "pass", "cookie"];
 
-/// Everything but letters, digits and `-._~`, as RFC 3986 has it.
+/// All characters except letters, digits and `-._~` (RFC 3986).
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
-/// `encodeURIComponent` of JavaScript leaves these.
+/// The characters that JavaScript's `encodeURIComponent` encodes.
 const COMPONENT: &AsciiSet = &RESERVED.remove(b'!').remove(b'\'').remove(b'(').remove(b')').remove(b'*');
-/// A URL whose query is written out encodes no more than these.
+/// The characters that a URL encodes in its query.
 const QUERY: &AsciiSet = &CONTROLS.add(b' ').add(b'"').add(b'#').add(b'<').add(b'>').add(b'\'');
 
-/// Values that are hidden, the longest first: one may be a part of another. They are overwritten in memory when they are dropped.
+/// Values that are hidden, the longest first, because one may be a part of another. They are overwritten in memory when
+/// they are dropped.
 #[derive(Clone, Default)]
 pub struct Secrets(Vec<SecretString>);
 
 impl Secrets {
-    /// Adds a key, without the white space around it. One of fewer than four bytes is not hidden.
+    /// Adds a key, without the white space around it. A key of fewer than four bytes is not hidden.
     pub fn add_key(&mut self, key: &str) {
         self.insert(key, SHORTEST_KEY);
     }
 
     /// Adds the value of a header, a variable or a query member, and the credential in it: `K` of `Bearer K`.
     ///
-    /// Values of fewer than eight bytes are words and stay visible, unless the name says that it holds a key.
+    /// A value of fewer than eight bytes stays visible as an ordinary word, unless its name is one of a key.
     pub fn add(&mut self, name: &str, value: &str) {
         let name = name.to_ascii_lowercase();
         let is_key = NAMES_OF_KEYS.iter().any(|word| name.contains(word));
@@ -78,7 +80,8 @@ impl fmt::Debug for Secrets {
     }
 }
 
-/// Returns the forms in which texts show a secret: as it is, in JSON, with blanks for control characters, and in URLs.
+/// Returns the forms that a secret may have in a text: unchanged, in JSON, with blanks for control characters, and in
+/// URLs.
 fn forms(secret: &str) -> BTreeSet<String> {
     let json = serde_json::Value::from(secret).to_string();
     let json = json[1..json.len() - 1].to_owned();
@@ -86,7 +89,7 @@ fn forms(secret: &str) -> BTreeSet<String> {
         BTreeSet::from([json.replace('/', "\\/"), json, secret.replace(char::is_control, " "), secret.to_owned()]);
     for reserved in [RESERVED, COMPONENT, QUERY] {
         let encoded = utf8_percent_encode(secret, reserved).to_string();
-        // Forms write a blank as `+`.
+        // HTML forms write a blank as `+`.
         let form = encoded.replace("%20", "+");
         forms.extend([with_small_digits(&encoded), with_small_digits(&form), encoded, form]);
     }
@@ -98,7 +101,7 @@ fn with_small_digits(encoded: &str) -> String {
     let mut parts = encoded.split('%');
     let mut text = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        // Two digits follow each `%` of an encoded text. A `%` that is not encoded has any text after it.
+        // In encoded text, two digits follow each `%`. After an unencoded `%`, any text may follow.
         let (digits, rest) = part.split_at_checked(2).unwrap_or((part, ""));
         text.push('%');
         text.push_str(&digits.to_ascii_lowercase());

@@ -8,7 +8,7 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 
 /// Returns a configuration that trusts the certificates of the system.
 ///
-/// The provider is named here, because the default of the process belongs to the user's program.
+/// The cryptography provider is named here, because the default of the process belongs to the user's program.
 pub(crate) fn trusting_the_system() -> Result<ClientConfig, rustls::Error> {
     let builder = ClientConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()));
     Ok(builder.with_safe_default_protocol_versions()?.with_platform_verifier()?.with_no_client_auth())

@@ -12,7 +12,7 @@ use crate::limits::Limits;
 use crate::tool::{Condition, Filter, OnProgress, Shared};
 use crate::{McpProgress, McpServer, McpSetupError, McpTool, McpToolset, names};
 
-/// Chooses the tools that agents get, and sets the limits of the server. Made by [`McpToolset::builder`].
+/// Chooses the tools that agents get, and sets the limits of the server. [`McpToolset::builder`] returns it.
 #[must_use]
 pub struct McpToolsetBuilder {
     server: McpServer,
@@ -26,7 +26,8 @@ pub struct McpToolsetBuilder {
 }
 
 impl McpToolset {
-    /// Returns a builder for the tools of a server: an [`McpCommand`](crate::McpCommand) or an [`McpEndpoint`](crate::McpEndpoint).
+    /// Returns a builder for the tools of a server: an [`McpCommand`](crate::McpCommand) or an
+    /// [`McpEndpoint`](crate::McpEndpoint).
     pub fn builder(server: impl Into<McpServer>) -> McpToolsetBuilder {
         McpToolsetBuilder::new(server.into())
     }
@@ -46,8 +47,8 @@ impl McpToolsetBuilder {
         }
     }
 
-    /// Sets the name in errors, logs and pictures of apps. The default is the host, the program, or the server that a launcher such as `npx`
-    /// or `uvx` starts.
+    /// Sets the name in errors, logs and pictures of apps. The default is the host, the program, or the server that a
+    /// launcher such as `npx` or `uvx` starts.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = Some(name.into());
         self
@@ -66,7 +67,8 @@ impl McpToolsetBuilder {
         self
     }
 
-    /// Leaves out the tools for which `filter` is false. It is called whenever an agent lists the tools. ADK: `tool_filter`
+    /// Leaves out the tools for which `filter` returns false. It is called whenever an agent lists the tools.
+    /// ADK: `tool_filter`
     #[doc(alias = "tool_filter")]
     pub fn filter(mut self, filter: impl Fn(&McpTool, &ReadonlyContext) -> bool + Send + Sync + 'static) -> Self {
         let before = self.filter.take();
@@ -96,7 +98,8 @@ impl McpToolsetBuilder {
         self
     }
 
-    /// Sets a function that gets the progress of calls. The run that waits for the call calls it. ADK: `progress_callback`
+    /// Sets a function that gets the progress of a call. It is called within the run that waits for the call.
+    /// ADK: `progress_callback`
     #[doc(alias = "progress_callback")]
     pub fn on_progress(mut self, take: impl Fn(&ToolContext, McpProgress) + Send + Sync + 'static) -> Self {
         self.on_progress = Some(Arc::new(take));
@@ -115,49 +118,52 @@ impl McpToolsetBuilder {
         self
     }
 
-    /// Sets how long a call may take, by the clock of its invocation. The default is 5 minutes. A call that takes longer is cancelled.
+    /// Sets how long a call may take, by the clock of its invocation. The default is 5 minutes. A call that takes
+    /// longer is cancelled.
     pub fn call_timeout(mut self, timeout: Duration) -> Self {
         self.limits.call = timeout;
         self
     }
 
-    /// Sets how large a message of the server may be, and with it the result of a call, in bytes. The default is 16 MiB. A child process that
-    /// sends a larger message is ended.
+    /// Sets the maximum size of a message of the server, in bytes. The result of a call is a message as well. The
+    /// default is 16 MiB. A child process that sends a larger message is ended.
     pub fn max_message_bytes(mut self, bytes: usize) -> Self {
         self.limits.message_bytes = bytes;
         self
     }
 
-    /// Sets how many bytes the server may send until it answers a request: notices, requests of its own, log lines and the answer itself.
-    /// The default is 64 MiB; the limit is never smaller than that of a message. A server that sends more is disconnected. While no request
-    /// waits, the bytes are counted by the minute.
+    /// Sets how many bytes the server may send until it answers a request: notices, requests of its own, log lines and
+    /// the answer itself. The default is 64 MiB. The limit is at least [`max_message_bytes`](Self::max_message_bytes).
+    /// A server that sends more is disconnected. While no request waits, the limit applies to each minute.
     pub fn max_exchange_bytes(mut self, bytes: usize) -> Self {
         self.limits.exchange_bytes = bytes;
         self
     }
 
-    /// Sets how many notices and requests of its own, such as reports of progress, log messages and pings, the server may send until it answers
-    /// a request. The default is 100,000. A server that sends more is disconnected. While no request waits, they are counted by the minute.
+    /// Sets how many notices and requests of its own, such as reports of progress, log messages and pings, the server
+    /// may send until it answers a request. The default is 100,000. A server that sends more is disconnected. While no
+    /// request waits, the limit applies to each minute.
     pub fn max_server_messages(mut self, count: usize) -> Self {
         self.limits.server_messages = count;
         self
     }
 
-    /// Sets how many requests of its own, such as pings, the server may have open, that is, sent but not yet answered by this client. The
-    /// default is 256. A server that sends more at once, or that does not take the answers, is disconnected.
+    /// Sets how many requests of the server, such as pings, may wait for an answer of this client at the same time. The
+    /// default is 256. A server that exceeds the limit, for example because it does not read the answers, is
+    /// disconnected.
     pub fn max_server_requests(mut self, count: usize) -> Self {
         self.limits.server_requests = count;
         self
     }
 
-    /// Sets the clock of sessions, for tests: it measures opening, listing, waits and closing. The default is the system's clock. Calls are measured
-    /// by the clock of their invocation.
+    /// Sets the clock of sessions, for tests. It measures opening, listing, waits and closing. The default is the
+    /// system's clock. The duration of a call is measured by the clock of its invocation.
     pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
         self.limits.clock = clock;
         self
     }
 
-    /// Makes the toolset. It starts nothing.
+    /// Builds the toolset, without starting or reaching the server.
     ///
     /// # Errors
     /// A command, variable, URL, header or prefix cannot be used.

@@ -11,7 +11,8 @@ use tokio::process::Command;
 
 use crate::McpSetupError;
 
-/// The variables of this process that a server gets. Programs need them to find files and other programs; none of them holds a key.
+/// The variables of this process that a server inherits. Programs need them to find files and other programs. None of
+/// them holds a key.
 #[cfg(not(windows))]
 const INHERITED: &[&str] = &["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER"];
 #[cfg(windows)]
@@ -34,9 +35,10 @@ const INHERITED: &[&str] = &[
 
 /// A server that is started as a child process and speaks over its standard input and output.
 ///
-/// The server is started when it is first needed, and again after it has ended. It inherits only the environment variables that programs need
-/// to run, such as `PATH` and `HOME`. Pass others with [`env`](Self::env), or all with [`inherit_env`](Self::inherit_env). Lines of its
-/// standard error become log events with the target `pleach_mcp::stderr`.
+/// The server is started when it is first needed, and again after it has ended. It inherits only the environment
+/// variables that programs need to run, such as `PATH` and `HOME`. Pass others with [`env`](Self::env), or all with
+/// [`inherit_env`](Self::inherit_env). Lines of its standard error become log events with the target
+/// `pleach_mcp::stderr`.
 ///
 /// Debug output shows the program and the names of variables only. ADK: `StdioServerParameters`
 ///
@@ -57,7 +59,7 @@ pub struct McpCommand {
 }
 
 impl McpCommand {
-    /// Makes a command for a program: a path, or a name that is looked up in `PATH`.
+    /// Creates a command for a program: a path, or a name that is looked up in `PATH`.
     pub fn new(program: impl Into<String>) -> Self {
         let program = program.into();
         Self { program, args: Vec::new(), env: Vec::new(), current_dir: None, inherits_env: false }
@@ -133,8 +135,8 @@ impl McpCommand {
         secrets
     }
 
-    /// Returns the command with its three pipes, in a process group of its own. A server is often started by another program, and both
-    /// must end.
+    /// Returns the command with its three pipes, in a process group of its own. A launcher often starts the server, and
+    /// both must end.
     pub(crate) fn command(&self) -> CommandWrap {
         let mut command = Command::new(&self.program);
         command.args(&self.args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -179,7 +181,8 @@ impl fmt::Debug for McpCommand {
     }
 }
 
-/// Programs that start the server named by one of their arguments, and the words that may come before that argument.
+/// The launchers: programs that start a server that one of their arguments names. The words are options that may come
+/// before that argument.
 const LAUNCHERS: [(&str, &[&str]); 9] = [
     ("bunx", &["-y", "--yes", "--bun"]),
     ("bun", &["run", "x"]),
@@ -192,8 +195,9 @@ const LAUNCHERS: [(&str, &[&str]); 9] = [
     ("uvx", &["-q", "--quiet"]),
 ];
 
-/// Returns the server that a launcher starts: a package without its version, a module, or the file of a script. Returns `None` for other programs,
-/// and after an unknown option, because the next word may be its value and a secret.
+/// Returns the server that a launcher starts: a package without its version, a module, or the file of a script. Returns
+/// `None` if the program is not a launcher. Also returns `None` after an unknown option, because the next word may be
+/// its value and a secret.
 fn launched<'a>(program: &str, args: &'a [String]) -> Option<&'a str> {
     let program = program.trim_end_matches(".exe").trim_end_matches(".cmd");
     let (_, words) = LAUNCHERS.iter().find(|(name, _)| *name == program)?;
@@ -205,7 +209,7 @@ fn launched<'a>(program: &str, args: &'a [String]) -> Option<&'a str> {
         Some(at) if at > 0 => &named[..at],
         _ => named.split("==").next().unwrap_or_default(),
     };
-    // The scope of a package is part of its name, the folder of a script is not.
+    // The scope of a package is part of its name, but the folder of a script is not.
     let is_scoped = package.starts_with('@') && package.matches('/').count() == 1;
     let name = if is_scoped { package } else { package.rsplit(['/', '\\']).next().unwrap_or_default() };
     (!name.is_empty()).then_some(name)

@@ -1,10 +1,10 @@
-//! Converts content of servers to parts of messages.
+//! Converts content blocks of servers to parts of messages.
 
 use pleach_core::{Bytes, FileData, Part};
 use serde_json::Value;
 
-/// Returns a block of content as a part: texts as text, bytes as media, links as files. Returns `None` for bytes that are not valid base64 and
-/// for kinds without a part.
+/// Returns the part for a content block: text for text, media for bytes, a file for a link. Returns `None` if the bytes
+/// are not valid base64, or if there is no part for the kind of block.
 pub(crate) fn part(block: &Value) -> Option<Part> {
     if let Value::String(text) = block {
         return Some(Part::text(text.clone()));
@@ -28,7 +28,7 @@ pub(crate) fn part(block: &Value) -> Option<Part> {
     }
 }
 
-/// The media type of bytes for which the server names none.
+/// The media type of bytes if the server names none.
 const UNKNOWN: &str = "application/octet-stream";
 
 /// Returns the contents of a resource as a part.

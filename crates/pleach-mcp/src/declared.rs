@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::members::{flag, needed_text, text};
 use crate::{fence, names};
 
-/// The tools of a server in one listing.
+/// The tools of one listing of a server.
 pub(crate) type Listed = Arc<[Arc<Declared>]>;
 
 /// The effects of a tool as its server declares them. They are hints: an untrusted server may declare anything.
@@ -18,11 +18,11 @@ pub(crate) type Listed = Arc<[Arc<Declared>]>;
 pub struct McpToolAnnotations {
     /// The tool changes nothing.
     pub read_only: Option<bool>,
-    /// The tool may destroy something, not only add to it.
+    /// The tool may change or remove existing data, and not only add to it.
     pub destructive: Option<bool>,
     /// Calling the tool again with the same arguments changes nothing more.
     pub idempotent: Option<bool>,
-    /// The tool interacts with the outside world, as a web search does.
+    /// The tool interacts with the outside world, for example with a web search.
     pub open_world: Option<bool>,
 }
 
@@ -38,14 +38,14 @@ pub(crate) struct ListedTool {
 }
 
 impl ListedTool {
-    /// Reads a tool. Odd members are left out; only the name and the schema of the arguments must be valid.
+    /// Reads a tool. Invalid members are left out. Only the name and the schema of the arguments must be valid.
     ///
     /// # Errors
     /// The reason why the tool cannot be called.
     pub(crate) fn read(tool: &Map) -> Result<Self, &'static str> {
         let input_schema = match tool.get("inputSchema") {
             Some(Value::Object(schema)) => schema.clone(),
-            // Without a schema the tool takes no arguments, or any. PHP writes an empty object as an empty list.
+            // Without a schema, nothing is known about the arguments. PHP writes an empty object as an empty list.
             None | Some(Value::Null | Value::Bool(true)) => Map::new(),
             Some(Value::Array(none)) if none.is_empty() => Map::new(),
             Some(_) => return Err("the schema of its arguments is no object"),
@@ -77,8 +77,8 @@ pub(crate) struct Declared {
     pub(crate) fenced: Arc<FunctionDeclaration>,
 }
 
-/// Returns the tools that models can call, sorted by name. Servers list tools in any order, and providers cache requests that begin like an
-/// earlier one. Other tools are left out with a warning.
+/// Returns the tools that models can call, and leaves out the others with a warning. The tools are sorted by name,
+/// because servers list them in any order, and providers cache requests that begin like an earlier request.
 pub(crate) fn declare(server: &str, prefix: Option<&str>, tools: Vec<ListedTool>) -> Listed {
     let mut taken = HashSet::new();
     let mut declared = Vec::with_capacity(tools.len());

@@ -10,14 +10,15 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::McpSetupError;
 
-/// A function that makes the headers of a session.
+/// A function that returns the headers of a session.
 pub(crate) type HeaderProvider =
     Arc<dyn Fn(ReadonlyContext) -> BoxFuture<'static, Result<Vec<(String, String)>, NodeError>> + Send + Sync>;
 
 /// A server over streamable HTTP.
 ///
-/// The values of headers and of the URL's query are treated as secrets. Plain HTTP is allowed to this machine, and to servers that get neither.
-/// Debug output shows the names of headers only. ADK: `StreamableHTTPConnectionParams`
+/// The values of headers and of the URL's query are treated as secrets. Plain HTTP is allowed to this machine, and to
+/// servers that get neither headers nor a query. Debug output shows the names of headers only.
+/// ADK: `StreamableHTTPConnectionParams`
 ///
 /// ```
 /// # use pleach_mcp::McpEndpoint;
@@ -35,7 +36,7 @@ pub struct McpEndpoint {
 }
 
 impl McpEndpoint {
-    /// Makes an endpoint for a URL, for example `https://tickets.example.com/mcp`.
+    /// Creates an endpoint for a URL, for example `https://tickets.example.com/mcp`.
     pub fn new(url: impl Into<String>) -> Self {
         Self { url: url.into(), headers: Vec::new(), session_headers: None, plain_http: false }
     }
@@ -46,11 +47,12 @@ impl McpEndpoint {
         self
     }
 
-    /// Sets a function that makes further headers, for example with the credential of the user. It is called before tools are listed
-    /// and before each call. Its headers replace those of [`header`](Self::header) with the same name.
+    /// Sets a function that returns further headers, for example with the credential of the user. It is called before
+    /// tools are listed and before each call. Its headers replace headers with the same name that
+    /// [`header`](Self::header) has set.
     ///
-    /// Requests with equal headers share a session with the server, and requests with different headers never do. Up to 64 sessions are kept;
-    /// beyond that, the least recently used session is closed. ADK: `header_provider`
+    /// Requests with equal headers share a session with the server, and requests with different headers never do. Up to
+    /// 64 sessions are kept; beyond that, the least recently used session is closed. ADK: `header_provider`
     #[doc(alias = "header_provider")]
     pub fn session_headers<F, Fut, H, N, V>(mut self, provider: F) -> Self
     where
@@ -69,7 +71,7 @@ impl McpEndpoint {
         self
     }
 
-    /// Allows sending headers and a query to another machine without encryption.
+    /// Allows sending headers and the query to another machine without encryption.
     pub fn allow_plain_http(mut self) -> Self {
         self.plain_http = true;
         self
@@ -120,11 +122,11 @@ pub(crate) struct CheckedEndpoint {
     pub(crate) session_headers: Option<HeaderProvider>,
 }
 
-/// The headers that the transport sets.
+/// The headers that only the transport may set.
 const PROTOCOL: [&str; 7] =
     ["accept", "content-length", "content-type", "host", "last-event-id", "mcp-protocol-version", "mcp-session-id"];
 
-/// Sets a header of the program. It replaces one of the same name.
+/// Sets a header of the program. It replaces a header of the same name.
 ///
 /// # Errors
 /// The reason why the header cannot be sent.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 /// The reason why a request to an MCP server failed. A model sees the text of a failed call.
 ///
-/// No error shows the URL, or the value of a header or an environment variable of the server. Such values are hidden in texts of the server.
-/// A part of the URL's path is not hidden if the server repeats it, so put keys into headers.
+/// No error shows the URL, or the value of a header or an environment variable of the server. If the server repeats
+/// such a value, it is hidden. A part of the URL's path is not hidden, so put keys into headers.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpError {
@@ -53,7 +53,7 @@ pub enum McpError {
         /// The cause.
         reason: String,
     },
-    /// The server sent a message above the limit.
+    /// The server sent a message that exceeds the limit.
     #[error("the MCP server `{server}` sent more than {limit} bytes in one message: ask for less")]
     TooLarge {
         /// The toolset's name.
@@ -86,7 +86,8 @@ pub enum McpError {
     Answer {
         /// The toolset's name.
         server: String,
-        /// A description of the answer. For an unreadable message it has the id of the request and the start of the message.
+        /// A description of the answer. For an unreadable message it has the id of the request and the start of the
+        /// message.
         reason: String,
     },
     /// The server began a message and did not complete it. The session is closed, and the next request opens a new one.
@@ -99,7 +100,7 @@ pub enum McpError {
         /// The time limit.
         limit: Duration,
     },
-    /// The function that makes the headers of a session failed.
+    /// The function that returns the headers of a session failed.
     #[error("the headers for the MCP server `{server}` cannot be made: {reason}")]
     Headers {
         /// The toolset's name.
@@ -116,7 +117,7 @@ pub enum McpError {
 }
 
 impl McpError {
-    /// Returns the name of the kind, for spans and events, which must not contain texts of a server.
+    /// Returns the name of the kind, for spans and events. They must not contain messages of a server.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Start { .. } => "start",

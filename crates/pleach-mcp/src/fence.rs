@@ -1,4 +1,4 @@
-//! Marks the descriptions of a server as data for the model, because a server must not give it orders.
+//! Marks the descriptions of a server as data for the model, because a server must not give the model orders.
 
 use pleach_core::{FunctionDeclaration, Map};
 use pleach_model::LlmRequest;
@@ -8,7 +8,7 @@ const BEGIN: &str = "<<<BEGIN_UNTRUSTED_TOOL_DESCRIPTION>>>";
 const END: &str = "<<<END_UNTRUSTED_TOOL_DESCRIPTION>>>";
 const ELIDED: &str = "<<<ELIDED_MARKER>>>";
 
-/// The markers that are removed from texts of a server. The last two mark an agent's own instruction.
+/// The markers that are removed from descriptions of a server. The last two mark an agent's own instruction.
 const MARKERS: [&str; 4] = [BEGIN, END, "<<<BEGIN_SYSTEM_INSTRUCTION>>>", "<<<END_SYSTEM_INSTRUCTION>>>"];
 
 /// The explanation of the markers in the system instruction, in google-adk's words.
@@ -49,14 +49,14 @@ fn elided(text: &str) -> String {
 
 fn schema(value: &Value, is_data: bool) -> Value {
     match value {
-        Value::Object(members) => Value::Object(members.iter().map(|member| of_member(member, is_data)).collect()),
+        Value::Object(members) => Value::Object(members.iter().map(|member| fenced_member(member, is_data)).collect()),
         Value::Array(items) => items.iter().map(|item| schema(item, is_data)).collect(),
         Value::String(text) => elided(text).into(),
         other => other.clone(),
     }
 }
 
-fn of_member((key, value): (&String, &Value), is_data: bool) -> (String, Value) {
+fn fenced_member((key, value): (&String, &Value), is_data: bool) -> (String, Value) {
     let of_value = match (key.as_str(), value) {
         _ if is_data => schema(value, true),
         ("description", Value::String(text)) => description(text).into(),

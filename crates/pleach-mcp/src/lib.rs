@@ -1,8 +1,9 @@
 //! Tools of MCP servers for agents, and the servers' resources and prompts.
 //!
-//! [`McpToolset`] is a toolset: it lists the tools of a server and calls them. The crate `rmcp` implements the protocol. This crate starts, reaches and
-//! ends servers ([`McpCommand`], [`McpEndpoint`]), decides when to list tools again, converts tools and results for models, and turns every failure of
-//! a server into a result that the model sees.
+//! [`McpToolset`] is a toolset: it lists the tools of a server and calls them. The crate `rmcp` implements the
+//! protocol. This crate starts, reaches and ends servers ([`McpCommand`], [`McpEndpoint`]), and decides when to list
+//! tools again. It converts tools and results for models, and turns every failure of a server into a result that the
+//! model sees.
 
 mod builder;
 mod command;

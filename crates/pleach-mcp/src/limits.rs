@@ -8,7 +8,7 @@ use pleach_core::Clock;
 /// The times, by the clock, and the sizes that a server is allowed.
 #[derive(Clone, Debug)]
 pub(crate) struct Limits {
-    /// The time to start the server and for the first exchange.
+    /// The time for the start of the server and the first exchange.
     pub(crate) connect: Duration,
     /// The time to list tools, resources or prompts, and to read a resource or a prompt.
     pub(crate) list: Duration,

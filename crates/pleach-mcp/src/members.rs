@@ -1,19 +1,19 @@
-//! Members of JSON objects that servers write, read leniently.
+//! Reads members of the JSON objects of servers leniently.
 
 use pleach_core::Map;
 use serde_json::Value;
 
-/// Returns a text of an object; `None` if the member has another type.
+/// Returns a string member of an object; `None` if the member has another type.
 pub(crate) fn text(object: &Map, key: &str) -> Option<String> {
     object.get(key).and_then(Value::as_str).map(str::to_owned)
 }
 
-/// Returns a text that an object must have.
+/// Returns a string member that an object must have.
 pub(crate) fn needed_text(object: &Map, key: &str, missing: &'static str) -> Result<String, &'static str> {
     text(object, key).ok_or(missing)
 }
 
-/// Returns a boolean of an object, which may be written as a text.
+/// Returns a boolean member of an object, which may be written as a string or a number.
 pub(crate) fn flag(object: &Map, key: &str) -> Option<bool> {
     match object.get(key)? {
         Value::Bool(flag) => Some(*flag),

@@ -1,11 +1,12 @@
-//! The names by which models call the tools of a server.
+//! The names with which models call the tools of a server.
 
 use pleach_core::RESERVED_FUNCTIONS;
 
-/// The longest name that every provider accepts; the limit is OpenAI's.
+/// The length of the longest name that every provider accepts. The limit is OpenAI's.
 const LONGEST: usize = 64;
 
-/// Returns the name for models: letters, digits, `_` and `-`, not beginning with a digit or `-`. Other characters become `_`.
+/// Returns the name for models. It has only letters, digits, `_` and `-`, and does not begin with a digit or `-`. Other
+/// characters become `_`.
 ///
 /// # Errors
 /// The reason why a tool of this name cannot be offered.

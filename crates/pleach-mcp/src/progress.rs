@@ -4,9 +4,9 @@
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct McpProgress {
-    /// The name by which models call the tool.
+    /// The name with which models call the tool.
     pub tool: String,
-    /// The amount that is done. It grows from report to report.
+    /// The amount of work that is done. It grows from report to report.
     pub progress: f64,
     /// The total amount, if the server knows it.
     pub total: Option<f64>,

@@ -37,7 +37,8 @@ pub struct McpPromptArgument {
 }
 
 impl McpToolset {
-    /// Returns the prompts of the server. The list is empty if it has none. The headers of the session are made from `ctx`.
+    /// Returns the prompts of the server; the list is empty if it has none. `ctx` is passed to the function that
+    /// returns the headers of the session.
     ///
     /// # Errors
     /// The server did not answer.
@@ -54,7 +55,8 @@ impl McpToolset {
         session.list(request, &reading).await
     }
 
-    /// Returns a prompt with its arguments filled in: messages of the roles `user` and `model`. Parts that messages cannot have are left out.
+    /// Returns a prompt with its arguments filled in, as messages of the roles `user` and `model`. Content blocks that
+    /// cannot be parts of a message are left out.
     ///
     /// # Errors
     /// The server has no prompt of this name, an argument is missing, or the server did not answer.
@@ -78,7 +80,7 @@ impl McpToolset {
     }
 }
 
-/// Reads a message, whose content may be a block, a list of blocks or a text.
+/// Reads a message, whose content may be a block, a list of blocks or a string.
 fn message(mut message: Value) -> Content {
     let role = match message.get("role").and_then(Value::as_str) {
         Some("assistant" | "model") => "model",

@@ -16,7 +16,7 @@ use crate::{McpToolset, content};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct McpResource {
-    /// The URI to read it by.
+    /// The URI to read the resource with.
     pub uri: String,
     /// The name.
     pub name: String,
@@ -30,11 +30,11 @@ pub struct McpResource {
     pub size: Option<u64>,
 }
 
-/// A template for URIs of resources, with variables to fill in.
+/// A template for the URIs of resources, with variables to fill in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct McpResourceTemplate {
-    /// A template of RFC 6570, for example `file:///{path}`.
+    /// The URI template (RFC 6570), for example `file:///{path}`.
     pub uri_template: String,
     /// The name.
     pub name: String,
@@ -42,7 +42,7 @@ pub struct McpResourceTemplate {
     pub title: Option<String>,
     /// The description of the resources.
     pub description: Option<String>,
-    /// The IANA media type of all of them.
+    /// The IANA media type that all the resources have.
     pub mime_type: Option<String>,
 }
 
@@ -59,7 +59,8 @@ pub struct McpResourceContents {
 }
 
 impl McpToolset {
-    /// Returns the resources of the server. The list is empty if it has none. The headers of the session are made from `ctx`.
+    /// Returns the resources of the server; the list is empty if it has none. `ctx` is passed to the function that
+    /// returns the headers of the session.
     ///
     /// # Errors
     /// The server did not answer.
@@ -76,7 +77,7 @@ impl McpToolset {
         session.list(request, &reading).await
     }
 
-    /// Returns the URI templates of the server. The list is empty if it has none.
+    /// Returns the resource templates of the server; the list is empty if it has none.
     ///
     /// # Errors
     /// The server did not answer.

@@ -1,4 +1,4 @@
-//! The result of a call as a model gets it.
+//! Converts the server's answer to a call into the result for the model.
 
 use pleach_context::ToolResult;
 use pleach_core::{Bytes, Map};
@@ -6,8 +6,8 @@ use serde_json::{Value, json};
 
 use crate::members::flag;
 
-/// Returns the result of a call: the server's JSON, with `content`, `structuredContent`, `isError` and `meta`, and its binary parts as
-/// media.
+/// Returns the result of a call: the server's JSON, with `content`, `structuredContent`, `isError` and `meta`, and its
+/// binary parts as media.
 ///
 /// # Errors
 /// A description of what the server did instead of answering.
@@ -31,7 +31,7 @@ pub(crate) fn of(answer: Value) -> Result<ToolResult, &'static str> {
     Ok(media.into_iter().fold(result, |result, (mime_type, data)| result.with_bytes(mime_type, data)))
 }
 
-/// Returns the reason why an answer is not a result yet: it has only the members of a question or of a task.
+/// Returns a reason if an answer is not a result yet, because it has only the members of a question or of a task.
 fn no_result(fields: &Map) -> Option<&'static str> {
     let has_only = |keys: &[&str]| fields.keys().all(|key| keys.contains(&key.as_str()));
     if fields.get("resultType").and_then(Value::as_str) == Some("input_required")
@@ -53,7 +53,7 @@ fn fields(answer: Value) -> Map {
     }
 }
 
-/// Returns the blocks of a content, which may also be a single block or a text. Empty entries are left out.
+/// Returns the blocks of a content, which may also be a single block or a string. Empty entries are left out.
 fn blocks(content: Value) -> Vec<Value> {
     match content {
         Value::Array(blocks) => blocks.into_iter().filter(|block| !block.is_null()).map(block).collect(),
@@ -74,7 +74,7 @@ fn block(value: Value) -> Value {
     }
 }
 
-/// Returns the name that a member has after reading, unless the server uses that name for another member.
+/// Renames the member `_meta` to `meta`, unless the server uses that name for another member.
 fn rename_meta(fields: &mut Map) {
     if !fields.contains_key("meta")
         && let Some(meta) = fields.remove("_meta")
@@ -83,7 +83,7 @@ fn rename_meta(fields: &mut Map) {
     }
 }
 
-/// Moves the bytes of a block of content to the media. The members that describe the bytes stay.
+/// Moves the bytes of a content block to the media. The members that describe the bytes stay.
 fn take_media(block: &mut Value, media: &mut Vec<(String, Bytes)>) {
     let Value::Object(block) = block else { return };
     rename_meta(block);
@@ -112,7 +112,7 @@ fn take_media(block: &mut Value, media: &mut Vec<(String, Bytes)>) {
 mod tests {
     use super::*;
 
-    /// The part of a result that the model gets.
+    /// Returns the part of a result that the model gets.
     fn given(result: Value) -> Value {
         Value::Object(of(result).unwrap().into_response("c1", "f").response.unwrap())
     }

@@ -1,6 +1,7 @@
-//! [`McpSetupError`]: the reasons why a toolset cannot be made.
+//! [`McpSetupError`]: the reasons why a toolset cannot be built.
 
-/// The reason why a toolset of an MCP server cannot be made. No error shows a header's or a variable's value, or a URL.
+/// The reason why a toolset for an MCP server cannot be built. No error shows a header's or a variable's value, or a
+/// URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum McpSetupError {

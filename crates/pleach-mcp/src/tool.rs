@@ -14,10 +14,11 @@ use crate::declared::Declared;
 use crate::error::McpError;
 use crate::{McpProgress, McpToolAnnotations, fence, result};
 
-/// A tool of an MCP server. Made by [`McpToolset`](crate::McpToolset).
+/// A tool of an MCP server. [`McpToolset`](crate::McpToolset) creates it.
 ///
-/// A successful call returns the server's result, with `content`, `structuredContent` and `isError`, and images, sounds and files as media.
-/// Every failure, such as a missing session, a late answer or an error of the protocol, is the result `{"error": …}` for the model.
+/// A successful call returns the server's result, with `content`, `structuredContent` and `isError`, and images, sounds
+/// and files as media. On every failure, such as a missing session, a late answer or an error of the protocol, the
+/// model gets the result `{"error": …}`.
 /// ADK: `McpTool`
 #[derive(Clone)]
 pub struct McpTool {
@@ -41,7 +42,7 @@ pub(crate) type Filter = Arc<dyn Fn(&McpTool, &ReadonlyContext) -> bool + Send +
 /// Decides whether a person must approve a call.
 pub(crate) type Condition = Arc<dyn Fn(&McpTool, &Map, &ToolContext) -> bool + Send + Sync>;
 
-/// A function that takes reports of progress.
+/// A function that gets reports of progress.
 pub(crate) type OnProgress = Arc<dyn Fn(&ToolContext, McpProgress) + Send + Sync>;
 
 impl Shared {
@@ -55,7 +56,7 @@ impl McpTool {
         Self { declared: Arc::clone(declared), shared: Arc::clone(shared) }
     }
 
-    /// Returns the server's name of the tool. Models call it by [`Tool::name`].
+    /// Returns the server's name for the tool. Models call the tool with the name that [`Tool::name`] returns.
     #[must_use]
     pub fn server_name(&self) -> &str {
         &self.declared.tool.name
@@ -103,7 +104,7 @@ impl McpTool {
             .map_err(|reason| McpError::Answer { server: self.shared.pool.target.name(), reason: reason.to_owned() })
     }
 
-    /// Returns the first argument that contains an integer of more than 64 bits in the place of a number.
+    /// Returns the first argument that contains an integer of more than 64 bits where the schema has a number.
     fn big_number_in<'a>(&self, args: &'a Map) -> Option<&'a str> {
         if !args.values().any(has_big_integer) {
             return None;
@@ -130,7 +131,7 @@ impl McpTool {
     }
 }
 
-/// Returns the result for a number with more digits than messages of this client can hold.
+/// Returns the result for an argument with an integer that the client's messages cannot hold.
 fn too_big(argument: &str) -> ToolResult {
     let range = "an integer that is sent to this server must be from -9223372036854775808 to 18446744073709551615";
     json!({"error": format!("the argument `{argument}` has an integer of more than 64 bits: {range}")}).into()

@@ -12,17 +12,20 @@ use crate::declared::{Listed, declare};
 use crate::error::McpError;
 use crate::tool::Shared;
 
-/// The tools of an MCP server, as a toolset of agents. Methods return its resources and prompts. Cheap to clone; clones share everything.
+/// A toolset for agents whose tools are the tools of an MCP server. Its methods also return the server's resources and
+/// prompts. It is cheap to clone; clones share everything.
 ///
-/// - A session with the server is opened when it is first needed, and shared by all runs. It ends when the Runner is closed or the last clone
-///   is dropped. A child process ends with it.
+/// - A session with the server is opened when it is first needed, and shared by all runs. It ends when the Runner is
+///   closed or the last clone is dropped. A child process ends with it.
 /// - The list of tools is kept until the server reports that it has changed.
-/// - A server that ends or cannot be reached does not fail a run: the model gets an error as the result of the call, and the next call opens a
-///   new session. A server that hangs costs each call its time-out. After the third failure in a row the next attempt waits a second, and after
-///   more failures up to 30 seconds.
-/// - If the tools cannot be listed, the agent has the tools of the last listing. If there is none, the request is sent without the toolset,
-///   with an error in the log, and the next request tries again. A [required](crate::McpToolsetBuilder::required) toolset fails the run instead.
-/// - Descriptions of tools reach the model between markers that the system instruction explains, so that a server cannot give it orders.
+/// - A server that ends or cannot be reached does not fail a run: the model gets an error as the result of the call,
+///   and the next call opens a new session. If the server hangs, each call fails at its time-out. After the third
+///   failure in a row, the next attempt waits a second; after more failures, it waits up to 30 seconds.
+/// - If the tools cannot be listed, the agent has the tools of the last listing. If there was no listing, an error is
+///   logged, the request is sent without the toolset, and the next request tries again. A
+///   [required](crate::McpToolsetBuilder::required) toolset fails the run instead.
+/// - Descriptions of tools are sent to the model between markers. The system instruction explains the markers, and
+///   tells the model not to follow orders between them.
 ///
 /// Debug output shows the name. ADK: `McpToolset`
 ///
@@ -46,8 +49,8 @@ impl McpToolset {
         Self { shared: Arc::new(shared) }
     }
 
-    /// Returns the tools that an agent has now, after the filter. The headers of the session are made from `ctx`, and the filter gets it;
-    /// without a context nothing is filtered.
+    /// Returns the tools that an agent has now, after the filter. `ctx` is passed to the filter and to the function
+    /// that returns the headers of the session. Without a context, nothing is filtered.
     ///
     /// # Errors
     /// The server cannot be reached, and has listed no tools before.

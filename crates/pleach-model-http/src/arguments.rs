@@ -13,7 +13,7 @@ pub(crate) struct ArgumentText {
     /// Whether there is more than blanks after the object.
     has_tail: bool,
     scan: Scan,
-    /// A whole object that came before the text: the text must repeat it.
+    /// A whole object that came before the text. The text must repeat it.
     earlier: Option<String>,
     /// Whether the text has one object after another.
     is_joined: bool,
@@ -32,7 +32,8 @@ pub(crate) enum ArgumentFault {
 }
 
 impl ArgumentText {
-    /// Adds a piece of the text. An object replaces an empty one before it, wherever the text is cut.
+    /// Adds a piece of the text. If an object follows an empty object, it replaces the empty one, wherever the text is
+    /// cut.
     pub(crate) fn push(&mut self, piece: &str) {
         let mut begin = 0;
         for (at, byte) in piece.bytes().enumerate() {
@@ -47,7 +48,7 @@ impl ArgumentText {
         self.append(&piece[begin..]);
     }
 
-    /// Begins to read an object after a whole one.
+    /// Begins to read another object after a whole one.
     fn begin_another(&mut self) {
         let before = std::mem::take(self);
         self.is_joined = before.is_joined;
@@ -140,7 +141,7 @@ pub(crate) fn of_value(arguments: Option<&Value>) -> Result<Map, ArgumentFault> 
     }
 }
 
-/// The calls of an answer that cannot be read.
+/// The unreadable calls of an answer.
 #[derive(Debug, Default)]
 pub(crate) struct CallFaults {
     no_object: Vec<String>,
@@ -191,17 +192,18 @@ impl CallFaults {
     }
 }
 
-/// Adds a name to those that are shown, unless it is there already or there are enough.
+/// Adds a name to the list, unless the list already has the name or is long enough.
 fn note(names: &mut Vec<String>, name: String) {
     if names.len() < MOST_SHOWN && !names.contains(&name) {
         names.push(name);
     }
 }
 
-/// The most names of calls that are shown.
+/// The maximum number of call names that are shown.
 const MOST_SHOWN: usize = 10;
 
-/// The place in the JSON that a text has reached. The scan finds the end of the first object, and no faults.
+/// The position in the JSON that a text has reached. The scan only finds the end of the first object; it does not check
+/// the JSON.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Scan {
     /// Before the object, in blanks or a Markdown fence.
@@ -215,7 +217,7 @@ enum Scan {
     After,
 }
 
-/// The state of a scan with respect to strings.
+/// Whether the next byte is in a string.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum InString {
     No,
@@ -264,8 +266,9 @@ fn is_same(one: &str, other: &str) -> bool {
 
 /// Reads arguments. Returns `None` if they are not an object.
 ///
-/// An empty text means no arguments. A Markdown fence around the object is removed, and an object inside a JSON string is taken out. Faults that
-/// models make in JSON are repaired: raw newlines, lone surrogates, integers of more than 64 bits.
+/// An empty text means no arguments. A Markdown fence around the object is removed, and an object inside a JSON string
+/// is taken out. Faults that models make in JSON are repaired: raw newlines, lone surrogates, integers of more than 64
+/// bits.
 fn read(text: &str) -> Option<Map> {
     let text = text.trim();
     if text.is_empty() {
@@ -332,7 +335,7 @@ mod tests {
         text.read().map(Value::Object)
     }
 
-    /// Checks the text in these pieces, and cut into any two pieces.
+    /// Checks the text in these pieces, and also cut into two pieces at every position.
     fn check(pieces: &[&str], expected: Result<Value, ArgumentFault>) {
         assert_eq!(pushed(pieces), expected, "{pieces:?}");
         let text = pieces.concat();

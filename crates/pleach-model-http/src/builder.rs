@@ -15,9 +15,9 @@ use crate::{HttpModel, ModelSetupError};
 
 /// Sets the address, the key and the limits of a model.
 ///
-/// By default the key and the base URL are read from the environment when [`build`](Self::build) is called. A key of the
-/// environment is only sent to the base URL of the environment or of the provider. With [`base_url`](Self::base_url) the key
-/// must be named as well, by [`key`](Self::key) or [`key_from`](Self::key_from).
+/// By default the key and the base URL are read from the environment when [`build`](Self::build) is called. A key of
+/// the environment is only sent to the base URL of the environment or of the provider. With
+/// [`base_url`](Self::base_url), the key must be set as well, with [`key`](Self::key) or [`key_from`](Self::key_from).
 ///
 /// Debug output shows no key and no header.
 #[must_use]
@@ -60,7 +60,8 @@ impl HttpModelBuilder {
         self
     }
 
-    /// Sets the address of the provider, for example `https://openrouter.ai/api/v1`. A query is kept, and treated as a secret.
+    /// Sets the address of the provider, for example `https://openrouter.ai/api/v1`. A query is kept, and treated as a
+    /// secret.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.base_url = Some(url.into());
         self
@@ -78,34 +79,34 @@ impl HttpModelBuilder {
         self
     }
 
-    /// Sets how long to wait for the beginning of an answer, by the invocation's clock. The default is 10 minutes. An answer
-    /// that is not streamed begins when it is complete.
+    /// Sets how long to wait for the beginning of an answer, by the invocation's clock. The default is 10 minutes. An
+    /// answer that is not streamed begins when it is complete.
     pub fn first_byte_timeout(mut self, timeout: Duration) -> Self {
         self.limits.first_byte = timeout;
         self
     }
 
-    /// Sets how long an answer that has begun may bring no content, by the invocation's clock. The default is 5 minutes.
-    /// Comments, pings, empty pieces and blanks are not content.
+    /// Sets how long to wait for further content of an answer that has begun, by the invocation's clock. The default is
+    /// 5 minutes. Comments, pings, empty pieces and blanks are not content.
     pub fn idle_timeout(mut self, timeout: Duration) -> Self {
         self.limits.idle = timeout;
         self
     }
 
-    /// Sets how long a request and its whole answer may take together, by the invocation's clock. The default is one hour. The
-    /// limit applies to each attempt. A `timeout` in the HTTP options of a request replaces it.
+    /// Sets how long a request and its whole answer may take together, by the invocation's clock. The default is one
+    /// hour. The limit applies to each attempt. A `timeout` in the HTTP options of a request replaces it.
     pub fn total_timeout(mut self, timeout: Duration) -> Self {
         self.limits.total = timeout;
         self
     }
 
-    /// Sets how large an answer, or one event of a streamed answer, may be, in bytes. The default is 64 MiB.
+    /// Sets the maximum size of an answer, or of one event of a streamed answer, in bytes. The default is 64 MiB.
     pub fn max_response_bytes(mut self, bytes: usize) -> Self {
         self.limits.response_bytes = bytes;
         self
     }
 
-    /// Sets how large a streamed answer may be as a whole, including the JSON around its words, in bytes. The default is 256 MiB.
+    /// Sets the maximum size of a whole streamed answer, including its JSON syntax, in bytes. The default is 256 MiB.
     pub fn max_stream_bytes(mut self, bytes: usize) -> Self {
         self.limits.stream_bytes = bytes;
         self
@@ -119,23 +120,23 @@ impl HttpModelBuilder {
 
     /// Sets the retries of failed requests.
     ///
-    /// By default a request is sent up to three times, after waits of 1 and 2 seconds plus up to a second at random. If the
-    /// provider asks for a wait of up to `max_delay`, 60 seconds by default, that wait is used; a longer one fails the request.
-    /// Statuses 408, 429 and 5xx are retried, and connections that break before the first fragment. Nothing is retried after
-    /// the first fragment.
+    /// By default a request is sent up to three times, after waits of 1 and 2 seconds plus up to a second at random. If
+    /// the provider asks for a wait, that wait is used. If it is longer than `max_delay`, 60 seconds by default, the
+    /// request fails. A request is retried after a status of 408, 429 or 5xx, or if the connection breaks before the
+    /// first fragment. After the first fragment, nothing is retried.
     // L215
     pub fn retry(mut self, options: HttpRetryOptions) -> Self {
         self.retry = RetryPolicy::of(&options);
         self
     }
 
-    /// Allows sending the key, the headers and a query to another machine without encryption.
+    /// Allows sending the key, the headers and the query to another machine without encryption.
     pub fn allow_plain_http(mut self) -> Self {
         self.plain_http = true;
         self
     }
 
-    /// Makes the model.
+    /// Builds the model.
     ///
     /// # Errors
     /// A key, base URL, header or the system's certificates are missing or cannot be used.
@@ -143,7 +144,7 @@ impl HttpModelBuilder {
         self.build_with(&environment::process)
     }
 
-    /// Makes the model with the variables of `lookup`.
+    /// Builds the model with the variables of `lookup`.
     pub(crate) fn build_with(self, lookup: Lookup<'_>) -> Result<HttpModel, ModelSetupError> {
         let provider = self.wire.provider();
         if self.name.trim().is_empty() {

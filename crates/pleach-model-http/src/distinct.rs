@@ -1,4 +1,4 @@
-//! Distinct ids for the calls of one answer.
+//! Gives the calls of one answer distinct ids.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,8 +8,8 @@ use serde_json::Value;
 
 /// Removes calls that were sent twice. A call with the id of another call gets an id of its own.
 ///
-/// If two calls have the same id and name, and one of them has no arguments, they are one call: it was begun twice, or its arguments
-/// came late.
+/// If two calls have the same id and name, and one of them has no arguments, they are the same call: it was sent twice,
+/// or its arguments came late.
 pub(crate) fn distinct(parts: Vec<Part>, ids: &dyn IdGen) -> Vec<Part> {
     let mut known: HashSet<String> = HashSet::new();
     let mut seen: HashMap<(String, Option<String>), Seen> = HashMap::new();
@@ -41,7 +41,7 @@ pub(crate) fn distinct(parts: Vec<Part>, ids: &dyn IdGen) -> Vec<Part> {
 /// The calls of one id and name.
 #[derive(Default)]
 struct Seen {
-    /// The place of a call without arguments among the parts.
+    /// The index, among the parts, of a call without arguments.
     empty: Option<usize>,
     /// The arguments of the other calls, as text.
     full: HashSet<String>,
@@ -51,7 +51,7 @@ struct Seen {
 enum Taken {
     New,
     Known,
-    /// It holds the late arguments of the call at this place.
+    /// It has the late arguments of the call at this index.
     ArgumentsOf(usize),
 }
 

@@ -28,7 +28,7 @@ pub(crate) fn has_version(base: &Endpoint) -> bool {
     number.is_some_and(|number| number.starts_with(|first: char| first.is_ascii_digit()))
 }
 
-/// Returns the URL of a path below a base URL. The query of the base URL comes before that of the path.
+/// Returns the URL of a path below a base URL. The base URL's query comes before the path's query.
 pub(crate) fn below(base: &Endpoint, path: &str) -> Url {
     let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
     let mut url = base.url().clone();

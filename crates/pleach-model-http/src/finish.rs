@@ -4,7 +4,7 @@
 use pleach_model::{LlmResponse, ModelError, ModelErrorKind};
 use serde_json::Value;
 
-/// The characters of a finish reason that are shown.
+/// The maximum number of characters of a finish reason that are shown.
 const SHOWN: usize = 64;
 
 /// The end of an answer: the provider's finish reason, and its meaning.
@@ -28,7 +28,8 @@ enum Ending {
 }
 
 impl Finish {
-    /// Reads a finish reason; `None` if there is none. Some providers then send an empty text or `"null"`.
+    /// Reads a finish reason; `None` if there is none. Some providers send an empty string or `"null"` instead of
+    /// leaving it out.
     ///
     /// An object has the reason in its `type`.
     pub(crate) fn read(value: Option<&Value>) -> Option<Self> {
@@ -40,7 +41,7 @@ impl Finish {
         (!is_none).then(|| Self { word: word.to_owned(), ending: ending(word) })
     }
 
-    /// Returns the worse of two ends, for a server that passes on the finish reason of another one.
+    /// Returns the worse of two ends, for a server that passes on another server's finish reason.
     #[cfg(feature = "openai")]
     pub(crate) fn or_worse(self, other: Option<Self>) -> Self {
         match other {
@@ -72,9 +73,9 @@ impl Finish {
 
     /// Sets the finish reason of the whole answer, and the error that it means.
     ///
-    /// An answer that was stopped loses its calls, because the last one may be incomplete even if its arguments can be read, as
-    /// `{}` can. An answer also loses its calls if the arguments of one are `malformed`. An unknown reason ends an answer with a
-    /// text or calls like a known one does, and a warning names it.
+    /// An answer that was stopped loses its calls: the last one may be incomplete even if its arguments, such as `{}`,
+    /// can be read. An answer also loses its calls if the arguments of one are `malformed`. An unknown reason means a
+    /// complete answer if there is text or a call; a warning names the reason.
     ///
     /// # Errors
     /// The reason means that the provider failed.
@@ -86,7 +87,7 @@ impl Finish {
     ) -> Result<(), ModelError> {
         match (self.ending, malformed) {
             (Ending::Failed, _) => return Err(self.failure(model, response.error_message.take())),
-            (Ending::Stopped(code), _) => stop(response, code, said_of(code).to_owned()),
+            (Ending::Stopped(code), _) => stop(response, code, stop_message(code).to_owned()),
             (_, Some(fault)) => malformed_calls(response, fault),
             (Ending::Whole, None) => response.info.finish_reason = Some("STOP".to_owned()),
             (Ending::Unknown, None) if has_answer(response) => {
@@ -141,7 +142,7 @@ fn has_answer(response: &LlmResponse) -> bool {
     })
 }
 
-fn said_of(code: &str) -> &'static str {
+fn stop_message(code: &str) -> &'static str {
     match code {
         "MAX_TOKENS" => "the answer reached the largest number of tokens",
         "SAFETY" => "the provider's filter stopped the answer, or the model refuses it",
@@ -159,8 +160,8 @@ fn squashed(word: &str) -> String {
     word.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Returns the meaning of a reason. Servers have names of their own for failures and limits, so a reason that is not listed is classified by
-/// parts of its words.
+/// Returns the meaning of a reason. Servers invent their own names for failures and limits, so an unlisted reason is
+/// classified by the word parts that it contains.
 fn ending(word: &str) -> Ending {
     let word = squashed(word);
     if let Some(known) = known(&word) {

@@ -1,4 +1,5 @@
-//! Prepares histories for formats with tool messages: ids that the provider takes, and texts for parts that it does not.
+//! Prepares histories for formats with tool messages: ids that the provider accepts, and texts in place of parts that
+//! it does not accept.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -8,8 +9,8 @@ use pleach_core::{Blob, Part};
 
 pub(crate) use crate::wire::MISSING_RESULT;
 
-/// The ids of calls and responses as they are sent. The original id is used if the provider takes it and no other call has it. Otherwise new
-/// ids pair the same calls and responses.
+/// The ids of calls and responses in requests. The original id is used if the provider accepts it and no other call has
+/// it. Otherwise the call and its response get a new id.
 pub(crate) struct CallIds {
     takes: fn(&str) -> bool,
     /// The ids that are used already.
@@ -30,7 +31,7 @@ struct Sent {
 }
 
 impl CallIds {
-    /// Makes ids for a provider that takes an id if `takes` is true for it.
+    /// Creates the ids for a provider. It accepts an id if `takes` returns true for it.
     pub(crate) fn new(takes: fn(&str) -> bool) -> Self {
         Self { takes, used: BTreeSet::new(), known: BTreeMap::new(), open: Vec::new(), made: 0 }
     }
@@ -109,7 +110,7 @@ pub(crate) fn code_as_text(part: &Part) -> Option<String> {
     part.code_execution_result.as_ref().map(|result| fenced("Result of the code", "text", result.output.as_deref()))
 }
 
-/// Returns the text for media that the provider takes only from the user.
+/// Returns the text for media that the provider accepts only from the user.
 pub(crate) fn media_as_text(part: &Part) -> Option<String> {
     let kind = |kind: &Option<String>| kind.clone().unwrap_or_else(|| "unknown type".to_owned());
     if let Some(blob) = &part.inline_data {

@@ -1,7 +1,7 @@
 //! Clients of model providers over HTTP.
 //!
-//! This crate owns the wire formats of Gemini, of OpenAI-compatible chat completions and of Anthropic messages, and their requests: keys,
-//! time-outs, retries and limits. It knows no agent, runs no tool and stores nothing.
+//! This crate owns the wire formats of Gemini, of OpenAI-compatible chat completions and of Anthropic messages, and
+//! sends the requests: keys, time-outs, retries and limits. It neither knows agents nor runs tools or stores anything.
 //!
 //! | feature | what it adds |
 //! | --- | --- |

@@ -15,8 +15,8 @@ use crate::wire::{Decoder, Reading, WRONG_ADDRESS, Wire};
 
 /// A model of a provider, reached over HTTP. Its clones share a pool of connections.
 ///
-/// A request that names another model in [`LlmRequest::model`](pleach_model::LlmRequest::model) is sent to that model. The HTTP
-/// options of a request apply to that request.
+/// A request that names another model in [`LlmRequest::model`](pleach_model::LlmRequest::model) is sent to that model.
+/// The HTTP options of a request apply to that request.
 ///
 /// Debug output shows the name and no key.
 #[derive(Clone)]
@@ -155,7 +155,7 @@ impl Inner {
                     // Some servers send a stream as one list.
                     Value::Array(events) => events,
                     answer => {
-                        let is_foreign = !is_of_a_model(&answer);
+                        let is_foreign = !is_model_answer(&answer);
                         let whole = self.wire.read(&reading, answer).map_err(|error| match is_foreign {
                             true => error.with_advice(WRONG_ADDRESS),
                             false => error,
@@ -198,7 +198,7 @@ impl Inner {
 }
 
 /// Returns true if a document has a member of a model's answer.
-fn is_of_a_model(answer: &Value) -> bool {
+fn is_model_answer(answer: &Value) -> bool {
     let members = ["choices", "candidates", "content", "promptFeedback", "usage", "usageMetadata"];
     members.iter().any(|member| answer.get(*member).is_some())
 }

@@ -1,4 +1,4 @@
-//! [`RetryPolicy`]: decides whether a failed request is sent again, and after which wait.
+//! [`RetryPolicy`]: decides whether and when a failed request is sent again.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// Makes a policy from options. The defaults replace missing or invalid values.
+    /// Creates a policy from options. The defaults replace missing or invalid values.
     pub(crate) fn of(options: &HttpRetryOptions) -> Self {
         let default = Self::default();
         let seconds =

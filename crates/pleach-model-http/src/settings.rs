@@ -1,4 +1,4 @@
-//! Settings that only Gemini's format has.
+//! Refuses settings that only Gemini's format has.
 
 use pleach_model::{GenerateConfig, ModelError};
 
@@ -6,7 +6,8 @@ use crate::wire::unsupported;
 
 /// Refuses settings that change an answer and do not exist in `format`: Gemini's own settings, and `others`.
 ///
-/// Labels are not refused, because they are for reports. A limit with the default value changes nothing.
+/// Labels are not refused, because they only serve reports. A number or flag with its default value changes nothing, so
+/// it is not refused either.
 // L232
 pub(crate) fn refuse_unsupported<'a>(
     model: &str,

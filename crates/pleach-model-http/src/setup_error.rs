@@ -1,6 +1,6 @@
-//! [`ModelSetupError`]: the reasons why a model cannot be made.
+//! [`ModelSetupError`]: the reasons why a model cannot be built.
 
-/// The reason why a model cannot be made. No error shows a key, a header's value or a URL.
+/// The reason why a model cannot be built. No error shows a key, a header's value or a URL.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ModelSetupError {

@@ -104,7 +104,7 @@ impl Reading<'_> {
         ModelError::new(self.model, ModelErrorKind::Timeout).with_message(limit.message())
     }
 
-    /// Checks how many calls and other parts an answer has.
+    /// Checks that an answer does not have too many calls or other parts.
     pub(crate) fn check_amount(&self, amount: Amount, limits: &Limits) -> Result<(), ModelError> {
         if amount.calls > limits.calls {
             return Err(self.invalid(format!("more than {} calls; allow more with `.max_calls(…)`", limits.calls)));
@@ -115,7 +115,7 @@ impl Reading<'_> {
         Ok(())
     }
 
-    /// Checks how many calls and other parts a whole answer has.
+    /// Checks that a whole answer does not have too many calls or other parts.
     pub(crate) fn check_whole(&self, whole: &LlmResponse, limits: &Limits) -> Result<(), ModelError> {
         let calls = whole.function_calls().count();
         let parts = whole.content.as_ref().map_or(0, |content| content.parts().len()).saturating_sub(calls);
@@ -141,7 +141,7 @@ pub(crate) trait Decoder: Send {
     /// Returns true if the stream has announced its end.
     fn is_over(&self) -> bool;
 
-    /// Returns true if the finish reason has come. Further data, such as the usage, is used but not required.
+    /// Returns true if the finish reason has come. Later data, such as the usage, is used but not required.
     fn is_whole(&self) -> bool;
 
     /// Returns the amount that has come so far.
@@ -151,7 +151,8 @@ pub(crate) trait Decoder: Send {
     fn finish(self: Box<Self>) -> Result<Option<LlmResponse>, ModelError>;
 }
 
-/// The most parts other than calls that an answer may have. Consecutive texts of one kind are one part, or a block each with Anthropic.
+/// The maximum number of parts other than calls in an answer. Consecutive texts of one kind are one part; with
+/// Anthropic, each block is a part.
 pub(crate) const MOST_PARTS: usize = 10_000;
 
 /// The amount of an answer that has come.
@@ -165,7 +166,8 @@ pub(crate) struct Amount {
     pub(crate) parts: usize,
 }
 
-/// Returns the number of a choice, a candidate, a block or a call; `None` if there is none. Some servers write it as a text.
+/// Returns the number of a choice, candidate, block or call; `None` if it has no number. Some servers write the number
+/// as a string.
 pub(crate) fn index(value: Option<&Value>) -> Option<u64> {
     match value? {
         Value::String(text) => text.trim().parse().ok(),
@@ -173,7 +175,7 @@ pub(crate) fn index(value: Option<&Value>) -> Option<u64> {
     }
 }
 
-/// Returns true if a value has a text that is not blank, outside the members with these names.
+/// Returns true if a value contains a string that is not blank, outside the members with the names in `except`.
 pub(crate) fn has_words(value: &Value, except: &[&str]) -> bool {
     match value {
         Value::String(text) => !text.trim().is_empty(),

@@ -1,4 +1,4 @@
-//! The settings with which a model generates: sampling, tools, schema of the answer, safety, labels.
+//! The settings of a request: sampling, tools, answer schema, safety and labels.
 
 use std::collections::BTreeMap;
 
@@ -30,9 +30,9 @@ wire_object! {
         system_instruction: String = "systemInstruction",
         /// How randomly the next token is chosen; 0 always takes the likeliest.
         temperature: f64 = "temperature",
-        /// The total probability of the likeliest tokens from which the next one is chosen.
+        /// The total probability of the likeliest tokens. The next token is chosen among them.
         top_p: f64 = "topP",
-        /// The number of the likeliest tokens from which the next one is chosen.
+        /// The number of the likeliest tokens. The next token is chosen among them.
         top_k: f64 = "topK",
         /// How many answers are generated; only the first is used.
         candidate_count: u32 = "candidateCount",
@@ -144,7 +144,7 @@ wire_object! {
 }
 
 impl GenerateConfig {
-    /// Returns the labels for changing; they are created if absent.
+    /// Returns the labels for modification, and creates them if absent.
     pub fn labels_mut(&mut self) -> &mut BTreeMap<String, String> {
         self.labels.get_or_insert_default()
     }

@@ -46,7 +46,7 @@ struct Inner {
     cause: Option<Arc<dyn Error + Send + Sync>>,
 }
 
-/// The kind of a call's failure, as far as a caller can act on it.
+/// The kind of failure of a call. It tells the caller how to react.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ModelErrorKind {
@@ -80,7 +80,7 @@ pub enum ModelErrorKind {
 
 impl ModelErrorKind {
     /// Returns the kind of failure that an HTTP status means.
-    fn of_status(status: u16) -> Self {
+    fn from_status_code(status: u16) -> Self {
         match status {
             400 | 405 | 406 | 409 | 415 | 422 => Self::InvalidRequest,
             401 | 407 => Self::Unauthorized,
@@ -94,7 +94,7 @@ impl ModelErrorKind {
         }
     }
 
-    fn what(self) -> &'static str {
+    fn description(self) -> &'static str {
         match self {
             Self::InvalidRequest => "the request is not valid",
             Self::TooLarge => "the request is too large",
@@ -147,7 +147,7 @@ impl ModelError {
 
     /// Creates the error that an HTTP status means.
     pub fn from_status(model: impl Into<String>, status: u16) -> Self {
-        let mut error = Self::new(model, ModelErrorKind::of_status(status));
+        let mut error = Self::new(model, ModelErrorKind::from_status_code(status));
         error.0.status = Some(status);
         error
     }
@@ -242,8 +242,8 @@ impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Inner { kind, model, message, advice, retry_after, cause, .. } = &*self.0;
         let failed = if self.0.status.is_some() { "refused the call" } else { "failed" };
-        write!(f, "model `{model}` {failed}{}: {}", self.details(), kind.what())?;
-        // Providers repeat a part of the key if they refuse it.
+        write!(f, "model `{model}` {failed}{}: {}", self.details(), kind.description())?;
+        // A provider that refuses a key repeats a part of it in the message.
         if let Some(message) = message.as_ref().filter(|_| *kind != ModelErrorKind::Unauthorized) {
             write!(f, ": {}", shortened(message))?;
         }

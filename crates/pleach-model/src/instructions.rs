@@ -41,7 +41,7 @@ impl LlmRequest {
         for part in instruction.parts() {
             if let Some(text) = part.text.as_ref().filter(|text| !text.is_empty()) {
                 texts.push(text.clone());
-            } else if let Some(reference) = Reference::to(part, media) {
+            } else if let Some(reference) = Reference::from_part(part, media) {
                 media += 1;
                 texts.push(reference.in_instruction);
                 self.contents.push(Content::new("user", [Part::text(reference.in_content), reference.data]).into());
@@ -53,7 +53,7 @@ impl LlmRequest {
 
     /// Replaces the conversation, and inserts the contents that instructions have added.
     ///
-    /// The contents that the request already has are taken as contents of instructions. If they contain media of a
+    /// The contents that the request already has are treated as contents of instructions. If they contain media of a
     /// static instruction, they become the beginning of the request. Otherwise they are inserted before the user's
     /// latest contents or, if the model is in the middle of a turn, after the response to its call.
     /// ADK: `_add_instructions_to_user_content`
@@ -63,22 +63,23 @@ impl LlmRequest {
         self.insert_instruction_contents(instructions);
     }
 
-    /// Adds instructions, for tools, that [`place_last_instructions`](Self::place_last_instructions) puts after all
-    /// others. The beginning of the system instruction stays the same while these differ.
+    /// Adds instructions that [`place_last_instructions`](Self::place_last_instructions) puts after all others. Tools
+    /// use it: if their instructions differ between requests, the beginning of the system instruction still stays the
+    /// same.
     /// ADK: `_append_dynamic_instructions`
     pub fn append_last_instructions<T: Into<String>>(&mut self, texts: impl IntoIterator<Item = T>) {
         self.last_instructions.extend(texts.into_iter().map(Into::into));
     }
 
-    /// Moves the instructions that come last into the system instruction. Agents call this after all tools are
-    /// declared.
+    /// Moves the instructions of [`append_last_instructions`](Self::append_last_instructions) to the end of the system
+    /// instruction. Agents call this after all tools are declared.
     pub fn place_last_instructions(&mut self) {
         let last = mem::take(&mut self.last_instructions);
         self.append_instructions(last);
     }
 
-    /// Inserts contents that instruct the model for this request only, at the place where
-    /// [`set_conversation`](Self::set_conversation) inserts them.
+    /// Inserts contents that instruct the model for this request only. They are inserted where
+    /// [`set_conversation`](Self::set_conversation) inserts the contents of instructions.
     // L35
     pub fn insert_instruction_contents(&mut self, contents: Vec<SharedContent>) {
         if contents.is_empty() {
@@ -95,7 +96,7 @@ impl LlmRequest {
         self.contents.splice(place..place, contents);
     }
 
-    /// Returns where the trailing contents of the user begin that do not answer a call.
+    /// Returns the index where the user's latest contents begin. A content that answers a call is not one of them.
     fn latest_user_contents(&self) -> usize {
         let is_of_turn =
             |content: &SharedContent| content.role() != Some("user") || content.function_responses().next().is_some();
@@ -124,7 +125,7 @@ struct Reference {
 
 impl Reference {
     /// Creates the reference with this number to the file in a part; `None` if the part has no file.
-    fn to(part: &Part, number: usize) -> Option<Self> {
+    fn from_part(part: &Part, number: usize) -> Option<Self> {
         if let Some(blob) = &part.inline_data {
             let id = format!("inline_data_{number}");
             let about = [quoted(&blob.display_name), labelled("type", &blob.mime_type)];

@@ -2,7 +2,8 @@
 //!
 //! Owns the [`Model`] trait, [`LlmRequest`] with its [`GenerateConfig`], [`LlmResponse`], the [`Aggregator`] that
 //! combines a stream's fragments into one response, and [`ScriptedModel`] for tests. Requests share the contents of a
-//! session's events ([`SharedContent`]). The crate knows no provider's protocol, runs no tool and reads no clock.
+//! session's events ([`SharedContent`]). The crate knows no provider's protocol, and neither runs tools nor reads a
+//! clock.
 
 mod aggregate;
 mod config;

@@ -39,8 +39,8 @@ pub trait Model: Send + Sync + 'static {
     /// Returns the name of the model in requests, for example `gemini-3.5-flash`.
     fn name(&self) -> &str;
 
-    /// Returns the name of the model's provider for traces and metrics (`gen_ai.provider.name`), for example `openai`. A client of
-    /// a server that is compatible with a provider returns the name of that provider.
+    /// Returns the name of the model's provider for traces and metrics (`gen_ai.provider.name`), for example `openai`.
+    /// If a server is compatible with a provider, its client returns the name of that provider.
     fn provider(&self) -> Option<&str> {
         None
     }

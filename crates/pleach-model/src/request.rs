@@ -39,8 +39,8 @@ pub struct LlmRequest {
     pub(crate) last_instructions: Vec<String>,
 }
 
-/// The place of contents that a static instruction has added. It stays the same, so that the beginning of the request
-/// hits the provider's cache.
+/// The position of the contents that a static instruction has added. It stays the same, so that the beginning of the
+/// request hits the provider's cache.
 // L34
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) enum StaticPrefix {
@@ -49,7 +49,7 @@ pub(crate) enum StaticPrefix {
     None,
     /// The contents have not been placed yet.
     Unplaced,
-    /// The first contents, up to this place.
+    /// The contents before this index.
     Until(usize),
 }
 
@@ -105,8 +105,8 @@ impl LlmRequest {
 
     /// Ensures that the request ends with a content of the user. Otherwise providers refuse it or return no answer.
     ///
-    /// A request without contents gets a content that refers to the system instruction. A request whose last content is
-    /// the model's gets a content that asks it to continue. Clients of providers call this.
+    /// A request without contents gets a content that refers to the system instruction. If the last content is the
+    /// model's, the request gets a content that asks the model to continue. Clients of providers call this.
     /// ADK: `_maybe_append_user_content`
     // L213
     pub fn ensure_user_turn(&mut self) {

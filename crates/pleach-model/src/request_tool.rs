@@ -49,7 +49,7 @@ impl<'de> Deserialize<'de> for RequestTool {
                 let declarations = Vec::<FunctionDeclaration>::deserialize(declarations).map_err(D::Error::custom)?;
                 Ok(Self::Functions(declarations.into_iter().map(Arc::new).collect()))
             }
-            // Both kinds need two entries: nothing is dropped silently.
+            // An entry has one kind. Neither of two kinds is dropped silently.
             Some(_) => Err(D::Error::custom("a tool has both functions and a provider's tool: write two tools")),
             None => Ok(Self::Provider(Owned::new(Value::Object(object)))),
         }

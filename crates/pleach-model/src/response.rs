@@ -114,8 +114,8 @@ impl LlmResponse {
         }
     }
 
-    /// Takes over three values from the response that this one replaces, if they are not set here: whether it is a
-    /// fragment, whether a live turn is over, and the tokens used.
+    /// Takes over three values from the response that this one replaces, if they are not set here. They are `partial`,
+    /// `turn_complete` and the tokens used.
     // L137
     #[must_use]
     pub fn replacing(mut self, replaced: &Self) -> Self {
@@ -153,7 +153,7 @@ impl LlmResponse {
     }
 }
 
-/// Returns true if a part is an answer, or something to act on.
+/// Returns true if a part answers the user, or is something that the agent acts on.
 fn is_meaningful(part: &Part) -> bool {
     let says = !part.is_thought() && part.text.as_ref().is_some_and(|text| !text.trim().is_empty());
     says || part.function_call.is_some()

@@ -20,7 +20,7 @@ pub fn is_client_call_id(id: &str) -> bool {
 /// A content of a request. It is shared with the event that holds it, and copied only when it is changed.
 ///
 /// It derefs to [`Content`], and has the same JSON form. After [`hide_client_ids`](Self::hide_client_ids), the JSON
-/// leaves out ids that the runtime made; no copy is kept for that.
+/// leaves out ids that the runtime made; the content is not copied for this.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -76,8 +76,8 @@ impl SharedContent {
         }
     }
 
-    /// Returns the content for changing; if it is shared, it is first copied from the event. Ids that the JSON leaves
-    /// out are still in the content, so that calls and responses can be paired, and the JSON still leaves them out.
+    /// Returns the content for modification. A shared content is first copied from the event. The content still has the
+    /// ids that its JSON leaves out, so that calls and responses can be paired.
     pub fn to_mut(&mut self) -> &mut Content {
         if !matches!(self.source, Source::Own(_)) {
             self.source = Source::Own(Arc::new(self.content().clone()));

@@ -1,4 +1,4 @@
-//! Builds with this crate the requests that google-adk 2.13.0 sent, as recorded in the scenarios of
+//! Tests that this crate builds the same requests as google-adk 2.13.0. They are recorded in the scenarios of
 //! `tests/conformance`.
 
 use std::fs;
@@ -35,7 +35,7 @@ fn build(recorded: &Value) -> LlmRequest {
     request
 }
 
-/// Returns a request in the form in which the recording driver writes it.
+/// Returns a request in the form that the recording driver writes.
 fn trace(request: &LlmRequest) -> Map<String, Value> {
     let config = &request.config;
     let names: Vec<_> = request.declarations().map(|declaration| declaration.name.clone()).collect();

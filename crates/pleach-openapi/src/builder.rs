@@ -14,7 +14,7 @@ use crate::http::{HeaderProvider, Limits};
 use crate::tool::Condition;
 use crate::{OpenApiDocument, OpenApiOperation, OpenApiToolset};
 
-/// Chooses the operations of a toolset, their servers, credentials and limits. Made by [`OpenApiToolset::builder`].
+/// Chooses the operations of a toolset, their servers, credentials and limits. [`OpenApiToolset::builder`] returns it.
 #[must_use]
 pub struct OpenApiToolsetBuilder {
     pub(crate) document: OpenApiDocument,
@@ -89,15 +89,16 @@ impl OpenApiToolsetBuilder {
         self
     }
 
-    /// Names the arguments as the document does, not in snake case. Characters other than letters, digits, `_`, `.` and `-` become `_`.
+    /// Names the arguments as the document does, not in snake case. Characters other than letters, digits, `_`, `.` and
+    /// `-` become `_`.
     /// ADK: `preserve_property_names`
     pub fn preserve_property_names(mut self) -> Self {
         self.keeps_case = true;
         self
     }
 
-    /// Leaves out the operations for which `filter` is false. It is called once for each operation, by [`build`](Self::build). Faults of operations
-    /// that are left out are ignored.
+    /// Leaves out the operations for which `filter` returns false, and ignores their faults. [`build`](Self::build)
+    /// calls it once for each operation.
     /// ADK: `tool_filter`
     #[doc(alias = "tool_filter")]
     pub fn filter(mut self, filter: impl Fn(&OpenApiOperation) -> bool + Send + Sync + 'static) -> Self {
@@ -115,14 +116,15 @@ impl OpenApiToolsetBuilder {
         self
     }
 
-    /// Leaves out the operations that have faults, with a warning. [`OpenApiToolset::left_out`] returns the faults. Without this call, a fault fails
-    /// [`build`](Self::build).
+    /// Leaves out the operations that have faults, with a warning. [`OpenApiToolset::left_out`] returns the faults.
+    /// Without this call, a fault fails [`build`](Self::build).
     pub fn leave_out_faulty(mut self) -> Self {
         self.leaves_out_faulty = true;
         self
     }
 
-    /// Sends all operations to this address, for example `https://api.example.com/v1`, instead of the servers of the document.
+    /// Sends all operations to this address, for example `https://api.example.com/v1`, instead of the servers of the
+    /// document.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.base_url = Some(url.into());
         self
@@ -146,40 +148,46 @@ impl OpenApiToolsetBuilder {
         self
     }
 
-    /// Sets the credential for all security schemes whose kind it fits, so that no client is asked for them. [`build`](Self::build) refuses it if it would be
-    /// sent to several servers, or twice with one call. ADK: `auth_credential`
+    /// Sets the credential for all security schemes that accept its kind, so that no client is asked for it.
+    /// [`build`](Self::build) refuses a credential that would be sent to several servers, or twice with one call.
+    /// ADK: `auth_credential`
     #[doc(alias = "auth_credential")]
     pub fn credential(mut self, credential: AuthCredential) -> Self {
         self.access.general = Some(credential);
         self
     }
 
-    /// Sets the credential for the security scheme of this name. For OAuth2 it may be the OAuth2 client alone; users are then asked to sign in.
+    /// Sets the credential for the security scheme of this name. For OAuth2 it may be the OAuth2 client alone; users
+    /// are then asked to sign in.
     pub fn credential_for(mut self, scheme: impl Into<String>, credential: AuthCredential) -> Self {
         self.access.named.insert(scheme.into(), credential);
         self
     }
 
-    /// Sets the endpoint that issues and refreshes the tokens of an OAuth2 scheme, for example `https://id.example.com/token`. The address in the document is
-    /// used only if it is on the server of the API, because the endpoint gets the client's secret.
+    /// Sets the endpoint that issues and refreshes the tokens of an OAuth2 scheme, for example
+    /// `https://id.example.com/token`. The address in the document is used only if it is on the server of the API,
+    /// because the endpoint gets the client's secret.
     pub fn token_url(mut self, scheme: impl Into<String>, url: impl Into<String>) -> Self {
         self.token_urls.push((scheme.into(), url.into()));
         self
     }
 
-    /// Sends no credentials and asks for none, because the program sends them in headers of its own.
+    /// Ignores security requirements: no credential is sent or asked for. Use this if the program sends credentials in
+    /// headers of its own.
     pub fn ignore_security(mut self) -> Self {
         self.ignores_security = true;
         self
     }
 
-    /// Adds a header to every request. Its value is treated as a secret. A parameter of the same name is hidden from the model.
+    /// Adds a header to every request. Its value is treated as a secret. A parameter of the same name is hidden from
+    /// the model.
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), SecretString::from(value.into())));
         self
     }
 
-    /// Sets a function that makes further headers for each call. They replace headers of the same name. ADK: `header_provider`
+    /// Sets a function that returns further headers for each call. They replace headers of the same name.
+    /// ADK: `header_provider`
     pub fn header_provider<F, Fut, H, N, V>(mut self, provider: F) -> Self
     where
         F: Fn(ReadonlyContext) -> Fut + Send + Sync + 'static,
@@ -224,7 +232,8 @@ impl OpenApiToolsetBuilder {
         self
     }
 
-    /// Sets how large the body of an answer may be, in bytes. The default is 1 MiB. A larger body is an error that the model sees.
+    /// Sets the maximum size of the body of an answer, in bytes. The default is 1 MiB. If the body is larger, the model
+    /// gets an error.
     pub fn max_response_bytes(mut self, bytes: usize) -> Self {
         self.limits.response_bytes = bytes;
         self

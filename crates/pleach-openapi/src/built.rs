@@ -1,4 +1,4 @@
-//! Building a toolset: reads the document, collects all its faults, and makes tools of its operations.
+//! Builds a toolset: reads the document, collects all its faults, and creates a tool for each operation.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -17,10 +17,11 @@ use crate::tool::Shared;
 use crate::{OpenApiFault, OpenApiFaultKind, OpenApiSetupError, OpenApiToolset, OpenApiToolsetBuilder, RestApiTool};
 
 impl OpenApiToolsetBuilder {
-    /// Makes the toolset. Nothing is sent.
+    /// Builds the toolset. Nothing is sent.
     ///
     /// # Errors
-    /// The document cannot be read or has faults, all of which the error names; an option cannot be used; no operation is left.
+    /// The document cannot be read or has faults, an option cannot be used, or no operation is left. The error names
+    /// all faults of the document.
     pub fn build(mut self) -> Result<OpenApiToolset, OpenApiSetupError> {
         let document = std::mem::replace(&mut self.document, Value::Null.into());
         let root = document.read()?;
@@ -30,7 +31,7 @@ impl OpenApiToolsetBuilder {
         self.read_token_urls(&name)?;
         let mut faults = Faults::default();
         let document = Document::new(root, &mut faults);
-        let document = document.ok_or_else(|| fault_of(&name, std::mem::take(&mut faults).0))?;
+        let document = document.ok_or_else(|| document_error(&name, std::mem::take(&mut faults).0))?;
         let sketches = self.chosen(&name, sketches(&document, &mut faults))?;
         let mut faults = faults.0;
         let mut reading = Reading::new(&document, servers);
@@ -42,7 +43,7 @@ impl OpenApiToolsetBuilder {
         let sends_headers = !headers.is_empty() || self.header_provider.is_some();
         let plans = self.plans(&mut reading, sketches, &sent, sends_headers, &mut faults);
         if !faults.is_empty() && (!self.leaves_out_faulty || plans.is_empty()) {
-            return Err(fault_of(&name, faults));
+            return Err(document_error(&name, faults));
         }
         for fault in &faults {
             tracing::warn!(toolset = name, %fault, "an operation of the OpenAPI document is left out");
@@ -256,14 +257,14 @@ impl OpenApiToolsetBuilder {
             let tool = names.tool(self.prefix.as_deref(), view.id(), view.path(), view.method());
             named.push((tool, plan));
         }
-        // The order is stable: providers cache requests that begin like an earlier one.
+        // The order is stable, because providers cache requests that begin like an earlier request.
         named.sort_by(|(one, _), (other, _)| one.cmp(other));
         let tools = named.into_iter().map(|(tool, plan)| RestApiTool::new(tool, plan, Arc::clone(&shared))).collect();
         Ok(OpenApiToolset::new(name, tools, left_out))
     }
 }
 
-fn fault_of(name: &str, faults: Vec<OpenApiFault>) -> OpenApiSetupError {
+fn document_error(name: &str, faults: Vec<OpenApiFault>) -> OpenApiSetupError {
     OpenApiSetupError::Document { name: name.to_owned(), faults }
 }
 

@@ -8,7 +8,8 @@ use std::fmt;
 pub struct OpenApiFault {
     /// The place in the document as a JSON pointer, for example `/paths/~1pets/get/parameters/0`.
     pub pointer: String,
-    /// The operation that has the fault or refers to it, for example `GET /pets`; `None` for a fault of the whole document.
+    /// The operation that has the fault or refers to it, for example `GET /pets`; `None` for a fault of the whole
+    /// document.
     pub operation: Option<String>,
     /// The kind of the fault.
     pub kind: OpenApiFaultKind,
@@ -24,7 +25,7 @@ impl fmt::Display for OpenApiFault {
     }
 }
 
-/// The kind of a fault. Its text describes the place at fault.
+/// The kind of a fault. Its text describes the faulty place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenApiFaultKind {
@@ -60,7 +61,7 @@ pub enum OpenApiFaultKind {
     /// A part of the path is not declared as a parameter.
     #[error("the path has `{{{0}}}`, and no path parameter declares it")]
     UndeclaredPathParameter(String),
-    /// A path parameter has no place in the path.
+    /// A path parameter does not occur in the path.
     #[error("the path has no `{{{0}}}` for the parameter")]
     UnusedPathParameter(String),
     /// The template of the path cannot be read.
@@ -77,10 +78,11 @@ pub enum OpenApiFaultKind {
     /// The request body has no content type that can be sent.
     #[error("none of the content types of the request body can be sent: {0}")]
     ContentType(String),
-    /// All schemas together are larger than this, in bytes. Each operation has a copy of the schemas that it refers to.
+    /// The schemas of all operations together are larger than this many bytes. Each operation has a copy of the schemas
+    /// that it refers to.
     #[error("the schemas of the operations are larger than {0} bytes together: choose fewer operations")]
     TooLarge(usize),
-    /// The schemas of the operation are larger than this, in bytes.
+    /// The schemas of the operation are larger than this many bytes.
     #[error("the schemas of the operation are larger than {0} bytes")]
     OperationTooLarge(usize),
     /// The URL of a server cannot be used.
@@ -91,7 +93,7 @@ pub enum OpenApiFaultKind {
         /// The reason, and what to do.
         reason: String,
     },
-    /// No alternative of the security requirements can be met.
+    /// No alternative of the security requirements can be satisfied.
     #[error("its security cannot be met: {0}")]
     Security(String),
     /// Headers or credentials would be sent without encryption.
@@ -111,12 +113,12 @@ impl Faults {
         self.0.push(OpenApiFault { pointer: pointer.to_owned(), operation: None, kind });
     }
 
-    /// Adds the fault of a result and drops it.
+    /// Returns the value of a result. An error is added to the faults.
     pub(crate) fn take<T>(&mut self, pointer: &str, result: Result<T, OpenApiFaultKind>) -> Option<T> {
         result.map_err(|kind| self.add(pointer, kind)).ok()
     }
 
-    /// Returns the faults as those of an operation.
+    /// Returns the faults, assigned to an operation.
     pub(crate) fn of(self, operation: &str) -> Vec<OpenApiFault> {
         let named = |fault: OpenApiFault| OpenApiFault { operation: Some(operation.to_owned()), ..fault };
         self.0.into_iter().map(named).collect()

@@ -1,8 +1,9 @@
 //! Tools for agents from OpenAPI 3.0 and 3.1 documents.
 //!
-//! [`OpenApiToolset`] is a toolset: each operation of a document becomes a [`RestApiTool`]. This crate reads and checks documents, declares their
-//! operations for models, makes HTTP requests from arguments, finds the credentials for them, and turns every answer into a result for the model.
-//! It does not validate responses, and follows no references to other documents.
+//! [`OpenApiToolset`] is a toolset: each operation of a document becomes a [`RestApiTool`]. This crate reads and checks
+//! documents, and declares their operations for models. It makes HTTP requests from arguments, finds the credentials
+//! for them, and turns every answer into a result for the model. It does not validate responses, and follows no
+//! references to other documents.
 
 mod auth;
 mod builder;

@@ -1,4 +1,4 @@
-//! Names of tools and arguments that models accept.
+//! Makes names of tools and arguments that models accept.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,14 +6,15 @@ use pleach_core::RESERVED_FUNCTIONS;
 
 /// google-adk's limit for the name of a tool, without a prefix.
 const LONGEST_TOOL: usize = 60;
-/// The longest name that every provider accepts. OpenAI limits names of tools, Anthropic names of arguments.
+/// The length of the longest name that every provider accepts. OpenAI limits the names of tools; Anthropic limits the
+/// names of arguments.
 const LONGEST: usize = 64;
 
 /// Makes names that are unique among the tools or arguments.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     taken: HashSet<String>,
-    /// The next number for each name, so that many operations of one name need not try all numbers again.
+    /// The next number for each name, so that many operations with the same name need not try all numbers again.
     next: HashMap<String, usize>,
 }
 
@@ -23,7 +24,8 @@ impl Names {
         Self { taken: RESERVED_FUNCTIONS.into_iter().map(str::to_owned).collect(), next: HashMap::new() }
     }
 
-    /// Returns the name of a tool, made from the operation's id or, without one, from its path and method. A name that is taken gets a number.
+    /// Returns the name of a tool, made from the operation's id or, without one, from its path and method. A name that
+    /// is taken gets a number.
     pub(crate) fn tool(&mut self, prefix: Option<&str>, id: Option<&str>, path: &str, method: &str) -> String {
         let prefix = prefix.map(|prefix| format!("{prefix}_")).unwrap_or_default();
         let name = id.map(snake_case).filter(|name| !name.is_empty());
@@ -34,7 +36,8 @@ impl Names {
         self.free(&prefix, &name, longest, |number| number + 2)
     }
 
-    /// Returns the name of an argument: 1 to 64 letters, digits, `_`, `.` and `-`. A name that is taken gets a number, as in google-adk.
+    /// Returns the name of an argument: 1 to 64 letters, digits, `_`, `.` and `-`. A name that is taken gets a number,
+    /// as in google-adk.
     pub(crate) fn argument(&mut self, original: &str, fallback: &str, keeps_case: bool) -> String {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
         let name = if keeps_case {
@@ -78,7 +81,7 @@ pub(crate) fn fault_of_prefix(prefix: &str) -> Option<&'static str> {
     None
 }
 
-/// Returns a text in snake case, of letters `a` to `z`, digits and `_`. ADK: `_to_snake_case`
+/// Returns a text in snake case, with only the letters `a` to `z`, digits and `_`. ADK: `_to_snake_case`
 pub(crate) fn snake_case(text: &str) -> String {
     let letters: Vec<char> = text.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let mut snake = String::with_capacity(letters.len() + 8);

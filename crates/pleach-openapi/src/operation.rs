@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// An operation as the document describes it. Filters and conditions of the builder get it.
+/// An operation as the document describes it. The builder passes it to filters and conditions.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OpenApiOperation {
     pub(crate) method: http::Method,
@@ -21,7 +21,7 @@ impl OpenApiOperation {
         self.method.as_str()
     }
 
-    /// Returns true if the method only reads, by the rules of HTTP: `GET`, `HEAD`, `OPTIONS` and `TRACE`.
+    /// Returns true if the method only reads, according to HTTP: `GET`, `HEAD`, `OPTIONS` or `TRACE`.
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.method.is_safe()

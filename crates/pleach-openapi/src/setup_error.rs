@@ -1,11 +1,12 @@
-//! [`OpenApiSetupError`]: the reasons why a toolset cannot be made.
+//! [`OpenApiSetupError`]: the reasons why a toolset cannot be built.
 
 use crate::OpenApiFault;
 
-/// The most faults that the text of an error lists.
+/// The maximum number of faults that the text of an error lists.
 const LISTED: usize = 20;
 
-/// The reason why a toolset of an OpenAPI document cannot be made. No error shows a credential, a header's value or the text of the document.
+/// The reason why a toolset for an OpenAPI document cannot be built. No error shows a credential, a header's value or
+/// the text of the document.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenApiSetupError {

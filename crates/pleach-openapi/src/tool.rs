@@ -16,10 +16,11 @@ use crate::call::prepare;
 use crate::document::Plan;
 use crate::http::{Client, HeaderProvider, clean_text, error, result, set_header};
 
-/// An operation of a document as a tool. Made by [`OpenApiToolset`](crate::OpenApiToolset).
+/// An operation of a document as a tool. [`OpenApiToolset`](crate::OpenApiToolset) creates it.
 ///
-/// The result of a call is the answer of the server: JSON unchanged, a text as `{"text": …}`, and images, sounds, videos and PDF files as media. An answer
-/// whose status is not a success becomes `{"error": …, "status": …, "body": …}`, and a call without an answer `{"error": …}`. ADK: `RestApiTool`
+/// The result of a call is the answer of the server: JSON unchanged, a text as `{"text": …}`, and images, sounds,
+/// videos and PDF files as media. An answer whose status is not a success becomes
+/// `{"error": …, "status": …, "body": …}`, and a call without an answer `{"error": …}`. ADK: `RestApiTool`
 #[derive(Clone)]
 pub struct RestApiTool {
     inner: Arc<Inner>,
@@ -77,7 +78,7 @@ impl RestApiTool {
         let authorizer = Authorizer { plan, access, tokens, client, ctx };
         let granted = match authorizer.authorize().await? {
             Authorized::With(granted) => granted,
-            // google-adk returns this for a call that waits. The runtime ignores it.
+            // google-adk returns this result for a call that waits for a credential. The runtime ignores it.
             Authorized::Pending => {
                 return Ok(json!({"pending": true, "message": "Needs your authorization to access your data."}).into());
             }

@@ -9,12 +9,14 @@ use pleach_core::BoxFuture;
 
 use crate::{OpenApiFault, RestApiTool};
 
-/// The operations of an OpenAPI document, as a toolset of agents. Cheap to clone; clones share everything.
+/// A toolset for agents whose tools are the operations of an OpenAPI document. It is cheap to clone; clones share
+/// everything.
 ///
 /// - The document is read and checked once, when the toolset is built. Nothing is loaded from elsewhere.
-/// - Arguments stay in the place that the document gives them: no argument changes the server, the path, the names of headers or another argument.
-/// - An operation with security gets the configured credential or, without one, the credential that a client is asked for. No result, error
-///   or log shows it, and redirects are not followed.
+/// - An argument is only sent where the document puts it. It cannot change the server, the path, the name of a header
+///   or another argument.
+/// - An operation with security gets the configured credential or, without one, the credential that a client is asked
+///   for. No result, error or log shows it, and redirects are not followed.
 /// - A failing server does not fail the run: the model gets an error as the result of the call.
 ///
 /// Debug output shows the names of the toolset and its tools. ADK: `OpenAPIToolset`

@@ -1,4 +1,4 @@
-//! [`OtelBuilder`]: the settings for where traces and metrics go.
+//! [`OtelBuilder`]: sets the destinations of traces and metrics.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ use crate::{InvocationIds, Otel, OtelError, Signal};
 /// The name of the instrumentation scope of traces and metrics.
 pub(crate) const SCOPE: &str = "pleach";
 
-/// The SDK's name for a service without one.
+/// The SDK's name for a service without a name.
 const UNNAMED: &str = "unknown_service";
 
 /// Sets up traces and metrics. See [`Otel::builder`].
@@ -59,14 +59,15 @@ impl OtelBuilder {
         self
     }
 
-    /// Sends spans to an exporter, in batches from a separate thread: `OTEL_BSP_…` sets their size and interval.
+    /// Sends spans to an exporter, in batches from a separate thread. The variables `OTEL_BSP_…` set their size and
+    /// interval.
     pub fn span_exporter(mut self, exporter: impl SpanExporter + 'static) -> Self {
         self.traces = Target::Exporter(Box::new(|provider| provider.with_batch_exporter(exporter)));
         self
     }
 
-    /// Sends metrics to an exporter from a separate thread: every 60 seconds, or at the interval in
-    /// `OTEL_METRIC_EXPORT_INTERVAL`, in milliseconds.
+    /// Sends metrics to an exporter from a separate thread, every 60 seconds by default. The variable
+    /// `OTEL_METRIC_EXPORT_INTERVAL` sets another interval, in milliseconds.
     pub fn metric_exporter(mut self, exporter: impl PushMetricExporter) -> Self {
         self.metrics = Target::Exporter(Box::new(|provider| provider.with_periodic_exporter(exporter)));
         self
@@ -102,7 +103,7 @@ impl OtelBuilder {
     /// Creates the exporters. The program adds [`Otel::layer`] to its subscriber.
     ///
     /// # Errors
-    /// [`OtelError::Environment`] and [`OtelError::Exporter`], if the environment asks for something that this build
+    /// [`OtelError::Environment`] or [`OtelError::Exporter`], if the environment requires something that this build
     /// does not have.
     pub fn build(self) -> Result<Otel, OtelError> {
         let resource = resource(self.service);

@@ -7,7 +7,7 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
-/// Returns whether a signal is exported according to the variables. By default it is.
+/// Returns true if a signal is exported according to the variables. By default, it is exported.
 ///
 /// # Errors
 /// [`OtelError::Environment`] for an exporter or a protocol that this build does not have.

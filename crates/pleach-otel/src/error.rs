@@ -1,4 +1,4 @@
-//! [`OtelError`]: why telemetry is not set up, or did not reach its exporter.
+//! [`OtelError`]: the reasons why telemetry was not set up, or did not reach its exporter.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub enum Signal {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OtelError {
-    /// An environment variable asks for something that this build does not have.
+    /// An environment variable requires something that this build does not have.
     #[error(
         "the environment variable {variable} is `{value}`, but this build only knows {known}: pass your own exporter, or unset the variable"
     )]

@@ -1,8 +1,8 @@
 //! Traces and metrics of pleach over OpenTelemetry.
 //!
 //! [`Otel`] sends the telemetry of `pleach_context::telemetry` to exporters: its spans, with all parts of an invocation
-//! in one trace, and metrics made from the same spans. It records nothing itself, so traces and metrics never disagree,
-//! and a program without it has no cost. `docs/tracing.md` has the tables of spans and metrics.
+//! in one trace, and metrics from the same spans. Because both have the same source, traces and metrics never disagree.
+//! A program that does not use this crate has no cost. `docs/tracing.md` has the tables of spans and metrics.
 
 mod builder;
 mod environment;

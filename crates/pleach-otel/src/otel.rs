@@ -1,4 +1,4 @@
-//! [`Otel`]: traces and metrics while a program runs.
+//! [`Otel`]: exports traces and metrics while a program runs.
 
 use std::sync::Arc;
 
@@ -20,8 +20,8 @@ use crate::{OtelError, Signal, join_trace};
 
 /// Traces and metrics of a program over OpenTelemetry.
 ///
-/// Create it once, near the beginning of the program, and keep it until the end. [`shutdown`](Self::shutdown) sends the
-/// remaining telemetry, and so does dropping it.
+/// Create it once, near the beginning of the program, and keep it until the end. Call [`shutdown`](Self::shutdown) to
+/// send the remaining telemetry; dropping the value sends it as well.
 ///
 /// # Example
 /// ```no_run
@@ -68,15 +68,15 @@ impl Otel {
     /// `tracing_subscriber::registry().with(log).with(otel.layer())`.
     ///
     /// It exports spans of level INFO and above, including the program's own. It does not export log events, because
-    /// their texts may repeat what a user said. A filter for the whole registry also filters spans, and thus metrics;
-    /// set the filter on the log's layer instead.
+    /// their texts may repeat what a user said. Set a log filter on the log's layer: a filter for the whole registry
+    /// would also filter spans, and with them metrics.
     pub fn layer<S>(&self) -> impl Layer<S> + use<S>
     where
         S: Subscriber + for<'s> LookupSpan<'s>,
     {
         let tracer = self.traces.tracer_with_scope(self.scope.clone());
         let spans = tracing_opentelemetry::layer().with_tracer(tracer);
-        // Source lines and thread numbers say nothing about a run.
+        // Source lines and thread numbers are not about a run.
         let spans = spans.with_location(false).with_threads(false).with_tracked_inactivity(false);
         let measured = MetricsLayer::new(Arc::clone(&self.instruments));
         let is_exported = |metadata: &Metadata<'_>| metadata.is_span() && *metadata.level() <= Level::INFO;
@@ -105,8 +105,8 @@ impl Otel {
         self.instruments.watch(runner);
     }
 
-    /// Sends all pending telemetry without waiting for the next interval. It blocks the thread until everything is sent
-    /// or refused.
+    /// Sends all pending telemetry without waiting for the next interval. This blocks the thread until everything is
+    /// sent or refused.
     ///
     /// # Errors
     /// [`OtelError::Shutdown`] if an exporter fails.
@@ -115,11 +115,11 @@ impl Otel {
         first_failure(results)
     }
 
-    /// Sends all pending telemetry and shuts down the exporters. It blocks the thread meanwhile, for at most a few
-    /// seconds if a collector does not answer.
+    /// Sends all pending telemetry and shuts down the exporters. This blocks the thread, for at most a few seconds if a
+    /// collector does not answer.
     ///
     /// # Errors
-    /// [`OtelError::Shutdown`] if an exporter fails. Even then, both have been shut down.
+    /// [`OtelError::Shutdown`] if an exporter fails. Both exporters are shut down in any case.
     pub fn shutdown(mut self) -> Result<(), OtelError> {
         self.close()
     }

@@ -1,4 +1,4 @@
-//! Gives an invocation one trace, in whichever processes its parts run.
+//! Puts all parts of an invocation into one trace, even if they run in several processes.
 
 use std::cell::Cell;
 
@@ -17,9 +17,9 @@ thread_local! {
 /// Puts the span of an invocation into the invocation's own trace. If the invocation starts, the span is the root of
 /// the trace; if it continues, the span is below that root. The caller's span is linked.
 ///
-/// [`Otel::build`](crate::Otel::build) passes it to
-/// [`RunnerBuilder::on_invocation_span`](pleach_runner::RunnerBuilder::on_invocation_span); a program with its own hook
-/// calls it there. The tracer provider needs [`InvocationIds`].
+/// [`Otel::build`](crate::Otel::build) passes this function to
+/// [`RunnerBuilder::on_invocation_span`](pleach_runner::RunnerBuilder::on_invocation_span). If a program has its own
+/// hook, the hook must call it. The tracer provider needs [`InvocationIds`].
 pub fn join_trace(span: &Span, trace: &InvocationTrace) {
     let caller = Span::current().context().span().span_context().clone();
     if caller.is_valid() {
@@ -28,12 +28,12 @@ pub fn join_trace(span: &Span, trace: &InvocationTrace) {
     let (trace_id, span_id) = (TraceId::from_bytes(trace.trace_id()), SpanId::from_bytes(trace.span_id()));
     if trace.is_resumed() {
         let first = SpanContext::new(trace_id, span_id, TraceFlags::SAMPLED, true, TraceState::default());
-        // This fails only for a span that no layer exports; such a span has no parent to set.
+        // This fails only for a span that no layer exports, which needs no parent.
         let _ = span.set_parent(Context::new().with_remote_span_context(first));
     } else {
         let _ = span.set_parent(Context::new());
         let next = Next::set(trace_id, span_id);
-        // The span starts here, with these ids.
+        // This call starts the span, with these ids.
         let _ = span.context();
         drop(next);
     }
@@ -55,7 +55,8 @@ impl Drop for Next {
     }
 }
 
-/// A generator of random ids, except for the root of an invocation's trace, which gets the ids of the invocation.
+/// A generator of random ids. Only the root span of an invocation's trace gets ids that are derived from the
+/// invocation.
 ///
 /// Use it for your own tracer provider; see [`OtelBuilder::tracer_provider`](crate::OtelBuilder::tracer_provider).
 #[derive(Clone, Debug, Default)]

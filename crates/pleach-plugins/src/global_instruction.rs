@@ -1,4 +1,4 @@
-//! [`GlobalInstructionPlugin`]: one instruction for all agents of an app.
+//! [`GlobalInstructionPlugin`]: gives all agents of an app the same instruction.
 
 use std::borrow::Cow;
 
@@ -9,8 +9,8 @@ use pleach_model::{LlmRequest, LlmResponse};
 
 /// Puts an instruction before the system instruction of every agent.
 ///
-/// A text is a template: `{key}` is replaced by a value of the session state, and a missing key fails the agent unless
-/// the template has `{key?}`. The result of a function is used as it is. An empty instruction changes nothing.
+/// A text is a template: `{key}` is replaced by the value in the session state. If the key is missing, the agent fails,
+/// unless the template has `{key?}`. The result of a function is used unchanged. An empty instruction changes nothing.
 ///
 /// ```
 /// # use pleach_plugins::GlobalInstructionPlugin;

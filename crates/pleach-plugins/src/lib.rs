@@ -1,7 +1,7 @@
 //! Plugins for apps: logging, a global instruction, a context filter, saved files, retries of tools, budgets.
 //!
-//! Each of them is a [`Plugin`](pleach_context::Plugin), and uses only the hooks that plugins of applications have.
-//! This crate does not call the hooks: the Runner, the engine and the agents do.
+//! Each plugin implements [`Plugin`](pleach_context::Plugin), with the same hooks that plugins of applications have.
+//! This crate does not call the hooks; the Runner, the engine and the agents do.
 
 mod budget;
 mod context_filter;
@@ -24,7 +24,7 @@ pub use save_files::SaveFilesAsArtifactsPlugin;
 use pleach_context::Hook;
 use pleach_core::BoxError;
 
-/// Returns the result of a hook that needs no waiting.
+/// Returns the result of a hook that has nothing to await.
 fn decided<'a, T: Send + 'a>(decision: Result<T, BoxError>) -> Hook<'a, T> {
     Some(Box::pin(std::future::ready(decision)))
 }

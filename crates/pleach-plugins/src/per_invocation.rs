@@ -6,19 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use pleach_context::InvocationContext;
 
-/// Values by invocation. A value lives as long as its invocation, even if the invocation is dropped midway so that no
-/// final hook is called. A resumed invocation begins with a new value.
+/// Values by invocation. A value lives as long as its invocation. It is also removed if the invocation is dropped
+/// midway, which calls no final hook. A resumed invocation begins with a new value.
 pub(crate) struct PerInvocation<T>(Mutex<Entries<T>>);
 
 struct Entries<T> {
     /// The values by address. No other invocation can have the same address while the weak reference exists.
     by_address: HashMap<usize, (Weak<InvocationContext>, Arc<T>)>,
-    /// The number of entries at which entries of ended invocations are swept.
+    /// The number of entries at which the entries of ended invocations are removed.
     sweep_at: usize,
 }
 
-/// The smallest value of `sweep_at`: entries of dropped runs are removed when the next run begins, unless many runs are
-/// active.
+/// The minimum of `sweep_at`. Unless many runs are active, the entries of dropped runs are removed when the next run
+/// begins.
 const FEW: usize = 1;
 
 impl<T> Default for PerInvocation<T> {
@@ -28,8 +28,8 @@ impl<T> Default for PerInvocation<T> {
 }
 
 impl<T> PerInvocation<T> {
-    /// Returns the value of an invocation, and creates it if there is none. `make` runs under a lock and must not call
-    /// back.
+    /// Returns the value of an invocation, and creates it if there is none. `make` runs under a lock and must not use
+    /// these values.
     pub(crate) fn get_or_make(&self, ic: &Arc<InvocationContext>, make: impl FnOnce() -> T) -> Arc<T> {
         let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let address = Arc::as_ptr(ic) as usize;

@@ -9,33 +9,34 @@ use pleach_context::{NodeSpec, Plugin};
 use pleach_core::{Content, FileData, InvocationId, Part};
 use serde_json::Value;
 
-/// The largest file that is saved, in bytes.
+/// The maximum size of a file that is saved, in bytes.
 const MAX_SIZE: usize = 20 * 1024 * 1024;
 
 /// The URL schemes that models can read.
 const READABLE: [&str; 3] = ["gs", "https", "http"];
 
-/// The number of invocations that may have files that are not listed on an event yet.
+/// The maximum number of invocations with saved files that no event lists yet.
 const MAX_PENDING: usize = 1_024;
 
 /// Saves the files in a user's message as artifacts and replaces them with a text,
 /// `[Uploaded Artifact: "invoice.pdf"]`, so that the history stays small and the model knows their names.
 ///
-/// A file is saved under its display name, or otherwise as `artifact_INVOCATION_PLACE`. A name that begins with `user:`
-/// is shared by all sessions of the user. If the name already exists, the file becomes its next version. The second
-/// file with the same name in one message gets a number, `image_2.jpg`. The first event of an agent or a function node
-/// lists the versions in its `artifact_delta`. If the artifact service returns a `gs`, `https` or `http` URL, the
-/// message also refers to the file.
+/// A file is saved under its display name or, without one, as `artifact_INVOCATION_PLACE`. A name that begins with
+/// `user:` is shared by all sessions of the user. If the name already exists, the file becomes its next version. If two
+/// files in one message have the same name, the second one gets a number: `image_2.jpg`. The first event of an agent or
+/// a function node lists the versions in its `artifact_delta`. If the artifact service returns a `gs`, `https` or
+/// `http` URL, the message also refers to the file.
 ///
-/// A file of more than 20 MiB is replaced by a text with the reason. A file that cannot be saved stays in the message, and the failure is
-/// logged. Without an artifact service the message stays as it is, with a warning.
+/// A file of more than 20 MiB is not saved; a text with the reason replaces it. A file that cannot be saved stays in
+/// the message, and the failure is logged. Without an artifact service, the message stays unchanged, and a warning is
+/// logged.
 ///
-/// To read the files, agents need `load_artifacts` or a tool of your own. ADK: `SaveFilesAsArtifactsPlugin`
+/// To read the files, agents need the tool `load_artifacts` or a tool of your own. ADK: `SaveFilesAsArtifactsPlugin`
 #[derive(Debug)]
 pub struct SaveFilesAsArtifactsPlugin {
     name: String,
     attach_file_reference: bool,
-    /// The versions that are not listed on an event yet, oldest invocation first.
+    /// The versions that no event lists yet, oldest invocation first.
     pending: Mutex<VecDeque<Pending>>,
 }
 
@@ -48,7 +49,7 @@ struct Pending {
 /// A saved file.
 struct Saved {
     version: i64,
-    /// Whether the version is not listed on an event yet.
+    /// Whether no event lists the version yet.
     is_new: bool,
     reference: Option<Part>,
 }
@@ -77,7 +78,7 @@ impl SaveFilesAsArtifactsPlugin {
         self
     }
 
-    /// Sets whether the message refers to files whose URLs models can read. If not, the model only gets names.
+    /// Sets whether the message refers to files whose URLs models can read. If not, the model gets only their names.
     #[must_use]
     pub fn attach_file_reference(mut self, yes: bool) -> Self {
         self.attach_file_reference = yes;
@@ -172,13 +173,13 @@ impl SaveFilesAsArtifactsPlugin {
         }
         let mut pending = self.pending();
         if pending.len() >= MAX_PENDING {
-            // Such an invocation was dropped before its first node ran.
+            // The oldest invocation was probably dropped before its first node ran.
             pending.pop_front();
         }
         pending.push_back(Pending { invocation: ic.invocation_id().clone(), saved });
     }
 
-    /// Takes the versions of an invocation that are not listed on an event yet.
+    /// Takes the versions of an invocation that no event lists yet.
     fn take(&self, ic: &InvocationContext) -> Vec<(String, i64)> {
         let mut pending = self.pending();
         if pending.is_empty() {
@@ -219,7 +220,7 @@ impl Plugin for SaveFilesAsArtifactsPlugin {
     }
 
     fn before_agent<'a>(&'a self, _: &'a AgentSpec, ctx: &'a CallbackContext) -> Hook<'a, Option<Content>> {
-        // The files are saved: an event that cannot list them must not end the run.
+        // The files are saved, so an event that cannot list them must not end the run.
         self.list(ctx).unwrap_or_else(|error| unlisted(&error));
         None
     }
@@ -242,7 +243,8 @@ impl Plugin for SaveFilesAsArtifactsPlugin {
     }
 }
 
-/// Returns the version of the file that an event of the invocation already lists, because the message was sent before.
+/// Returns the version of the file that an event of the invocation already lists. This happens if the same message is
+/// sent again.
 async fn saved_before(
     ic: &InvocationContext,
     service: &dyn ArtifactService,
@@ -260,7 +262,7 @@ async fn saved_before(
     (data(&loaded) == data(part)).then_some(version)
 }
 
-/// Returns the name, with a number if another file of the message has it: `image_2.jpg`.
+/// Returns the name, with a number if another file of the message has the same name: `image_2.jpg`.
 fn free_name(name: String, names: &[String]) -> String {
     let is_taken = |name: &str| names.iter().any(|taken| taken == name);
     if !is_taken(&name) {
@@ -274,7 +276,7 @@ fn free_name(name: String, names: &[String]) -> String {
     numbered.find(|name| !is_taken(name)).expect("the numbers do not end")
 }
 
-/// Writes a name between quotes, so that it can end neither the quotes nor the line.
+/// Writes a name between quotes. Quotes and line breaks in it are escaped.
 fn quoted(name: &str) -> String {
     let mut quoted = String::with_capacity(name.len());
     for letter in name.chars() {

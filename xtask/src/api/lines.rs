@@ -1,4 +1,4 @@
-//! The lines of a crate: what a user's code can name or call, one line each.
+//! The API lines of a crate: one line for each thing that a user's code can name or call.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -10,14 +10,14 @@ use super::scopes::{Path, Scope, Scopes, is_hidden, is_shown};
 use super::text::{text, without_docs};
 use crate::syntax::{Module, is_public, leaves};
 
-/// One thing that users can name or call.
+/// A thing that users can name or call.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Line {
-    /// The crate and its public modules, down to the item. Items of private modules are listed under the crate; lines
-    /// of re-exports say where users find them.
+    /// The crate and the public modules that contain the item. An item of a private module is listed under the crate.
+    /// The lines of re-exports show where users find it.
     pub(crate) modules: Path,
     pub(crate) item: String,
-    /// The method, the field or the variant.
+    /// The name of the method, field or variant.
     pub(crate) member: Option<String>,
     pub(crate) text: String,
     pub(crate) kind: Kind,
@@ -25,7 +25,7 @@ pub(crate) struct Line {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// An item, or a function or constant of a type or a trait.
+    /// An item, or a function or constant of a type or trait.
     Item,
     /// A part of an item: a field, a variant, an associated type.
     Part,
@@ -69,7 +69,7 @@ pub(super) fn of_crate(crate_: &str, modules: &[Module]) -> BTreeSet<Line> {
     lines.found
 }
 
-/// The item that an `impl` block belongs to: its type, or for a type of another crate the trait.
+/// Returns the item that an `impl` block belongs to: its type or, for a type of another crate, the trait.
 fn owner(block: &syn::ItemImpl, items: &BTreeMap<String, Path>, own: &BTreeSet<String>) -> Option<String> {
     let last = |path: &syn::Path| path.segments.last().map(|last| last.ident.to_string());
     let ty = match &*block.self_ty {
@@ -78,13 +78,13 @@ fn owner(block: &syn::ItemImpl, items: &BTreeMap<String, Path>, own: &BTreeSet<S
     };
     match ty {
         Some(ty) if items.contains_key(&ty) => Some(ty),
-        // A type that users do not see.
+        // Users do not see this type.
         Some(ty) if own.contains(&ty) => None,
         _ => last(&block.trait_.as_ref()?.0).filter(|name| items.contains_key(name)),
     }
 }
 
-/// The name of a type that an item defines.
+/// Returns the name of the type that an item defines.
 fn type_name(item: &Item) -> Option<String> {
     match item {
         Item::Enum(item) => Some(item.ident.to_string()),
@@ -95,7 +95,7 @@ fn type_name(item: &Item) -> Option<String> {
 }
 
 struct Lines {
-    /// Where the items that are read are shown.
+    /// The modules under which the current items are listed.
     modules: Path,
     found: BTreeSet<Line>,
 }
@@ -142,7 +142,7 @@ impl Lines {
         let syn::ItemStruct { attrs, ident, generics, fields, .. } = item;
         let bounds = &generics.where_clause;
         let mut head = marked(attrs, quote!(struct #ident #generics #bounds));
-        // Without private fields users may build it from its fields, and match on all of them.
+        // If there are no private fields, users may build the struct from its fields and match on all of them.
         if !fields.is_empty() && fields.iter().all(|field| is_public(&field.vis)) {
             head.push_str(" with public fields only");
         }
@@ -181,7 +181,7 @@ impl Lines {
         }
     }
 
-    /// Adds the public members of a block, or that the trait is implemented.
+    /// Adds the public members of an `impl` block, or the line that a trait is implemented.
     fn block(&mut self, block: &syn::ItemImpl, owner: &String) {
         let syn::ItemImpl { attrs, generics, self_ty, items, .. } = block;
         let bounds = &generics.where_clause;
@@ -194,7 +194,7 @@ impl Lines {
             }
             return;
         }
-        // The head says which instances of a type have the member.
+        // The head shows which instances of a generic type have the member.
         let head = match generics.params.is_empty() && text(self_ty).rsplit("::").next() == Some(owner) {
             true => marked(attrs, quote!()),
             false => marked(attrs, quote!(impl #generics #self_ty #bounds:)) + " ",
@@ -215,7 +215,8 @@ impl Lines {
         }
     }
 
-    /// Adds the names of a `pub use`. A path within the crate is shown by its name only: the private part may change.
+    /// Adds the names of a `pub use`. Of a path within the crate, only the last name is shown, because the private part
+    /// may change.
     fn import(&mut self, import: &syn::ItemUse, scope: &Scope, scopes: &Scopes) {
         for (path, alias) in leaves(&import.tree) {
             let is_own = path.first().is_none_or(|first| scopes.is_own(scope, first));
@@ -224,13 +225,14 @@ impl Lines {
             match alias {
                 Some(alias) => self.add(Kind::Use, alias, line),
                 None if !is_own => self.add(Kind::Use, "*", line),
-                // The items of a module of the crate are listed themselves.
+                // For a glob of a module of the crate, the items themselves are listed.
                 None => {}
             }
         }
     }
 
-    /// Adds a macro that users can call, or the call of a macro that makes something that users can name.
+    /// Adds a macro that users can call. For the call of a macro, adds the call if it defines something that users can
+    /// name.
     fn macro_(&mut self, item: &syn::ItemMacro, scope: &Scope, scopes: &Scopes) {
         let Some(name) = &item.ident else {
             let made = made_by(&item.mac.tokens).into_iter().find(|name| scopes.reaches(scope, name));
@@ -253,7 +255,8 @@ fn marked(attributes: &[Attribute], syntax: impl ToTokens) -> String {
     text(quote!(#(#attributes)* #syntax))
 }
 
-/// The names that the call of a macro may define: the first name that it gets, and those after a keyword of items.
+/// Returns the names that the call of a macro may define: the first name in it, and the names after the keywords of
+/// items.
 fn made_by(tokens: &proc_macro2::TokenStream) -> Vec<String> {
     const KEYWORDS: &[&str] = &["const", "enum", "fn", "static", "struct", "trait", "type", "union"];
     let words: Vec<String> = text(without_docs(tokens.clone()))

@@ -1,8 +1,9 @@
-//! The public API of the published libraries, as text: one file for each crate, one line for each thing that users can name.
+//! `api`: writes the public API of the published libraries as text, with a file for each crate and a line for each
+//! thing that users can name.
 //!
-//! The text is read from the sources: public items where they are defined, and re-exports. Items that a macro of the crate
-//! makes are shown as the call of the macro. `tidy` fails if the files differ from the sources; `record` ties them to
-//! the changelog.
+//! The text comes from the sources: public items where they are defined, and re-exports. An item that a macro of the
+//! crate defines is shown as the call of the macro. `tidy` fails if the files differ from the sources. `record` makes
+//! sure that a change of the API has a line in the changelog.
 
 mod lines;
 mod record;
@@ -21,7 +22,7 @@ use crate::syntax::Parsed;
 use crate::workspace::Workspace;
 pub(crate) use lines::{Kind, Line};
 
-/// How many differing lines of a crate are shown.
+/// The maximum number of differing lines that are shown of a crate.
 const MOST_LINES: usize = 5;
 
 /// The lines of each published library, by the name of its package.
@@ -48,7 +49,7 @@ impl Snapshot {
     }
 }
 
-/// Writes the files again. Refuses a changed API while the changelog says nothing new.
+/// Writes the files. Refuses a changed API if the changelog has no new text.
 pub(crate) fn run() -> anyhow::Result<bool> {
     let workspace = Workspace::load()?;
     let sources = Sources::load(&workspace)?;
@@ -77,7 +78,7 @@ pub(crate) fn run() -> anyhow::Result<bool> {
     Ok(true)
 }
 
-/// Returns the files that are not what the sources say, with the first differing lines.
+/// Returns the files that differ from the sources, with the first differing lines.
 pub(crate) fn check(workspace: &Workspace, snapshot: &Snapshot) -> anyhow::Result<Vec<Finding>> {
     let folder = workspace.workspace_root.join(API);
     let mut findings = Vec::new();
@@ -104,7 +105,7 @@ pub(crate) fn check(workspace: &Workspace, snapshot: &Snapshot) -> anyhow::Resul
     Ok(findings)
 }
 
-/// Returns the lines in which a stored file differs, in order.
+/// Returns the lines in which a stored file differs from `text`, in order.
 fn differences(stored: &str, text: &str) -> Vec<(usize, String)> {
     let (old, new): (BTreeSet<&str>, BTreeSet<&str>) = (stored.lines().collect(), text.lines().collect());
     let lost = stored.lines().enumerate().filter(|(_, line)| !new.contains(line));
@@ -122,7 +123,7 @@ fn differences(stored: &str, text: &str) -> Vec<(usize, String)> {
 #[cfg(test)]
 mod tests;
 
-/// The lines of a crate of one file.
+/// Returns the lines of a crate that has a single file.
 #[cfg(test)]
 pub(crate) fn lines_of(crate_: &str, text: &str) -> BTreeSet<Line> {
     let syntax = syn::parse_file(text).expect("a file");

@@ -1,19 +1,19 @@
-//! The record that ties the files to the changelog.
+//! The record, which makes sure that a change of the API files comes with a new line in the changelog.
 //!
-//! It holds a digest of the files and one of the section *Unreleased* of the changelog as it was when they were written. Files that differ from
-//! their digest were not written by `cargo xtask api`, which writes changed files only if that section has changed
-//! as well. So the rule needs no history of commits.
+//! The record has two digests, from the time when the API files were written: one of the files, and one of the section
+//! *Unreleased* of the changelog. `cargo xtask api` writes changed files only if that section has changed as well. If
+//! the files differ from their digest, another program has written them. This check needs no history of commits.
 
 use std::path::Path;
 
 use sha2::{Digest as _, Sha256};
 
-/// The record, in the folder of the files.
+/// The name of the record in the folder of the files.
 pub(super) const FILE: &str = "record";
 
 pub(super) const CHANGELOG: &str = "CHANGELOG.md";
 
-/// The heading of the section that a change must add to, perhaps as a link.
+/// The heading of the section that must change with the API. It may be a link.
 const SECTION: &str = "Unreleased";
 
 /// The digests in the record.
@@ -23,7 +23,7 @@ struct Record {
     changelog: String,
 }
 
-/// Returns the record to write next to these files, or why they must not be written.
+/// Returns the record to write next to these files, or the reason why they must not be written.
 pub(super) fn next(
     folder: &Path,
     files: impl Iterator<Item = (String, String)>,
@@ -32,7 +32,7 @@ pub(super) fn next(
     decide(&std::fs::read_to_string(folder.join(FILE)).unwrap_or_default(), &digest_of_files(files), changelog)
 }
 
-/// Fails when the files were not written together with the record.
+/// Fails if the files were not written together with the record.
 pub(super) fn check(folder: &Path, files: impl Iterator<Item = (String, String)>) -> Result<(), String> {
     let stored = read(&std::fs::read_to_string(folder.join(FILE)).unwrap_or_default());
     match stored.is_some_and(|record| record.api == digest_of_files(files)) {
@@ -44,7 +44,7 @@ pub(super) fn check(folder: &Path, files: impl Iterator<Item = (String, String)>
 fn decide(stored: &str, api: &str, changelog: &str) -> Result<String, String> {
     let section = digest(unreleased(changelog));
     match read(stored) {
-        // Nothing has changed: the next change is compared with the section as it is stored.
+        // The API has not changed, so the next change is still compared with the stored section.
         Some(record) if record.api == api => Ok(stored.to_owned()),
         Some(record) if record.changelog == section => Err(format!(
             "the public API has changed and the section {SECTION} of {CHANGELOG} has not: say there what users must know"
@@ -58,7 +58,7 @@ fn read(text: &str) -> Option<Record> {
     Some(Record { api: word("api")?, changelog: word("changelog")? })
 }
 
-/// The text of the section, up to the next heading of its level; empty when there is none.
+/// Returns the text of the section up to the next heading of its level, or an empty text if there is none.
 fn unreleased(changelog: &str) -> &str {
     changelog.split("\n## ").find(|section| section.trim_start_matches('[').starts_with(SECTION)).unwrap_or_default()
 }
@@ -67,7 +67,7 @@ fn digest_of_files(files: impl Iterator<Item = (String, String)>) -> String {
     digest(&files.map(|(name, text)| format!("{name}\n{text}\n")).collect::<String>())
 }
 
-/// The first half of a SHA-256, in hexadecimal digits.
+/// Returns the first half of a SHA-256 digest in hexadecimal.
 fn digest(text: &str) -> String {
     Sha256::digest(text.as_bytes()).iter().take(16).map(|byte| format!("{byte:02x}")).collect()
 }
@@ -83,13 +83,13 @@ mod tests {
         assert_eq!(decide(&first, "one", changelog), Ok(first.clone()));
         let refusal = decide(&first, "two", changelog).expect_err("no new line");
         assert!(refusal.contains("Unreleased"), "{refusal}");
-        // A change of an older section, or of the text above the section, is not enough.
+        // It is not enough to change an older section, or the text above the section.
         for other in [changelog.replace("- b", "- c"), changelog.replace("# Changelog", "# Changes")] {
             decide(&first, "two", &other).expect_err("the section is the same");
         }
         let second = decide(&first, "two", &changelog.replace("- a\n", "- a\n- two\n")).expect("a new line");
         assert_ne!(first, second);
-        // A change that is taken back is a change.
+        // Reverting a change is a change as well.
         decide(&second, "one", &changelog.replace("- a\n", "- a\n- two\n")).expect_err("no new line");
     }
 

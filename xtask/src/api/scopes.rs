@@ -1,7 +1,8 @@
-//! The modules of a crate, and which names in them users can reach.
+//! [`Scopes`]: the modules of a crate, and the names in them that users can reach.
 //!
-//! Names are compared, not resolved: an item in a private module is reached if a public module exports its name. The
-//! compiler's lint `unreachable_pub` keeps `pub` true, so this only leaves out what `#[doc(hidden)]` hides.
+//! Names are compared but not resolved: users can reach an item in a private module if a public module exports its
+//! name. The compiler's lint `unreachable_pub` makes sure that `pub` items are reachable, so in practice only
+//! `#[doc(hidden)]` hides an item.
 
 use std::collections::BTreeSet;
 
@@ -10,13 +11,13 @@ use syn::{Item, Visibility};
 
 use crate::syntax::{self, Module, is_test, leaves};
 
-/// Attributes that are part of what users see.
+/// The attributes that matter to users.
 const SEEN: &[&str] =
     &["cfg", "deprecated", "derive", "non_exhaustive", "proc_macro", "proc_macro_attribute", "proc_macro_derive"];
 
 pub(super) type Path = Vec<String>;
 
-/// A module with its items, without bodies, comments and attributes that users do not see.
+/// A module with its items. Function bodies, comments and attributes that do not matter to users are removed.
 pub(super) struct Scope {
     pub(super) path: Path,
     pub(super) items: Vec<Item>,
@@ -24,7 +25,7 @@ pub(super) struct Scope {
 
 pub(super) struct Scopes {
     pub(super) all: Vec<Scope>,
-    /// The modules whose public items users reach by a path or a glob.
+    /// The modules whose public items users can reach with a path or a glob.
     open: BTreeSet<Path>,
     /// The names that open modules export.
     exported: BTreeSet<String>,
@@ -43,7 +44,7 @@ impl Scopes {
         scopes
     }
 
-    /// Follows the exports of open modules one step further; false if that leads nowhere new.
+    /// Follows the exports of open modules one step further. Returns false if that finds nothing new.
     fn grow(&mut self) -> bool {
         let (mut open, mut exported) = (self.open.clone(), self.exported.clone());
         for scope in &self.all {
@@ -71,7 +72,7 @@ impl Scopes {
         has_grown
     }
 
-    /// The modules with a name.
+    /// Returns the modules with this name.
     fn named(&self, name: &str) -> impl Iterator<Item = Path> {
         self.all
             .iter()
@@ -83,7 +84,7 @@ impl Scopes {
         self.open.contains(&scope.path)
     }
 
-    /// Returns true if users reach an item of a module by its name.
+    /// Returns true if users can reach the item with this name in a module.
     pub(super) fn reaches(&self, scope: &Scope, name: &str) -> bool {
         self.is_open(scope) || self.exported.contains(name)
     }
@@ -109,7 +110,7 @@ impl Scopes {
     }
 }
 
-/// Adds a module and the modules inside of its file.
+/// Adds a module, and the modules that are defined in its file.
 fn add(path: &Path, items: Vec<Item>, all: &mut Vec<Scope>) {
     let items: Vec<Item> =
         items.into_iter().filter(|item| !matches!(item, Item::Mod(inner) if is_test(&inner.attrs))).collect();
@@ -127,7 +128,7 @@ fn child(path: &Path, name: &syn::Ident) -> Path {
     path.iter().cloned().chain([name.to_string()]).collect()
 }
 
-/// Takes out function bodies and the attributes that users do not see, except `#[doc(hidden)]`.
+/// Removes function bodies, and attributes that do not matter to users, except `#[doc(hidden)]`.
 struct Strip;
 
 impl VisitMut for Strip {
@@ -148,12 +149,12 @@ fn is_hiding(attribute: &syn::Attribute) -> bool {
         && attribute.parse_args::<syn::Path>().is_ok_and(|argument| argument.is_ident("hidden"))
 }
 
-/// Returns true if documentation leaves an item out, so that no user is to rely on it.
+/// Returns true if the documentation leaves out an item, so that users should not rely on it.
 pub(super) fn is_hidden(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(is_hiding)
 }
 
-/// Returns true for a public item that documentation shows.
+/// Returns true for a public item that the documentation shows.
 pub(super) fn is_shown(item: &Item) -> bool {
     let (visibility, attributes): (&Visibility, _) = match item {
         Item::Const(item) => (&item.vis, &item.attrs),

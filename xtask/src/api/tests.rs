@@ -1,7 +1,7 @@
 use super::*;
 use crate::syntax::Module;
 
-/// The lines of a crate `a` whose files are given by their modules.
+/// Returns the lines of a crate `a` with these files, each with the path of its module.
 fn api(files: &[(&str, &str)]) -> Vec<String> {
     let module = |(path, text): &(&str, &str)| Module {
         path: path.split("::").filter(|name| !name.is_empty()).map(str::to_owned).collect(),

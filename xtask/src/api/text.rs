@@ -1,9 +1,10 @@
-//! Tokens as text on one line: the same text for the same tokens, however the source breaks its lines.
+//! Writes tokens as text on one line. The text does not depend on line breaks in the source.
 
 use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::ToTokens;
 
-/// Blanks that the printer of tokens sets and a reader does not expect, then the ones that this takes away too many.
+/// The replacements that remove unusual blanks from the printed tokens. The last ones restore blanks that the others
+/// remove by mistake.
 const REPLACED: &[(&str, &str)] = &[
     (" ::", "::"),
     (":: ", "::"),
@@ -37,7 +38,7 @@ pub(super) fn text(syntax: impl ToTokens) -> String {
     text.trim_end_matches([',', ';']).to_owned()
 }
 
-/// Takes `///` comments, which macros get as attributes, out of tokens.
+/// Removes `///` comments, which macros get as attributes.
 pub(super) fn without_docs(tokens: TokenStream) -> TokenStream {
     let mut rest = TokenStream::new();
     let mut tokens = tokens.into_iter().peekable();
@@ -54,7 +55,7 @@ pub(super) fn without_docs(tokens: TokenStream) -> TokenStream {
     rest
 }
 
-/// Returns true for the `[doc = "…"]` of a comment.
+/// Returns true for the `[doc = "…"]` that stands for a comment.
 fn is_doc(token: &TokenTree) -> bool {
     matches!(token, TokenTree::Group(group)
         if matches!(group.stream().into_iter().next(), Some(TokenTree::Ident(name)) if name == "doc"))

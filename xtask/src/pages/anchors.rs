@@ -1,4 +1,4 @@
-//! The anchors of a page: its headings, as GitHub and mdBook name them, and anchors that the page sets itself.
+//! Finds the anchors of a page: its headings, as GitHub and mdBook name them, and explicit anchors.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -22,7 +22,7 @@ pub(super) fn of(text: &str) -> BTreeSet<String> {
     anchors
 }
 
-/// The anchor of a heading: lower case, without punctuation, blanks as hyphens.
+/// Returns the anchor of a heading: in lower case, without punctuation, and with hyphens for blanks.
 fn slug(heading: &str) -> String {
     let kept = heading.chars().filter(|letter| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_'));
     kept.flat_map(char::to_lowercase).map(|letter| if letter == ' ' { '-' } else { letter }).collect()

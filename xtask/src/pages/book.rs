@@ -1,4 +1,4 @@
-//! The book: mdBook makes it from a copy of the pages whose links to other files lead to the repository.
+//! Builds the book. mdBook gets a copy of the pages in which links to files outside `docs` lead to the repository.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,13 +10,13 @@ use crate::cargo::succeeds;
 use crate::files::below;
 use crate::workspace::Workspace;
 
-/// The place where files outside the book are shown.
+/// The address of files outside the book.
 const REPOSITORY: &str = "https://github.com/pleach/pleach/tree/main/";
 
-/// The extensions of files that make up the book.
+/// The extensions of the files that belong to the book.
 const EXTENSIONS: &[&str] = &["md", "svg", "toml"];
 
-/// Builds the book in the target folder, with the program `mdbook`; true when mdBook has no complaint.
+/// Builds the book in the target folder, with the program `mdbook`. Returns true if mdBook reports no fault.
 pub(crate) fn build(mdbook: &Path) -> anyhow::Result<bool> {
     let workspace = Workspace::load()?;
     let source = workspace.target_directory.join("book-source");
@@ -40,7 +40,7 @@ fn copy(file: &Path, root: &Path, source: &Path) -> anyhow::Result<()> {
     std::fs::write(&place, text).with_context(|| format!("cannot write {}", place.display()))
 }
 
-/// The text of a page whose links out of `docs` lead to the repository.
+/// Returns the text of a page, with links out of `docs` changed to links to the repository.
 fn with_links_to_the_repository(file: &Path, text: &str) -> String {
     let folder = file.parent().unwrap_or(Path::new(""));
     let mut pieces = text.split("](");
@@ -57,7 +57,7 @@ fn with_links_to_the_repository(file: &Path, text: &str) -> String {
     changed
 }
 
-/// The path of a link's target from the root, if it is not below `docs`.
+/// Returns the path of a link's target from the root, if the target is outside `docs`.
 fn outside(folder: &Path, target: &str) -> Option<PathBuf> {
     let is_file = target.starts_with("../") && !target.contains("://");
     is_file.then(|| normal(&folder.join(target))).filter(|path| !path.starts_with("docs"))

@@ -1,4 +1,5 @@
-//! Excerpts: a block of code under `<!-- from PATH -->` is in that file, line for line. Blanks around lines are ignored.
+//! Checks excerpts: a code block under `<!-- from PATH -->` must be in that file, line for line. Blanks around lines
+//! are ignored.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! Links: their files are there, and so are the anchors in pages.
+//! Checks that the files and anchors of links exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Component, Path, PathBuf};
@@ -18,7 +18,7 @@ pub(super) fn check(root: &Path, pages: &[(&Path, &str)]) -> Vec<Finding> {
     pages.iter().flat_map(of_page).collect()
 }
 
-/// Why a link is dead, if it is.
+/// Returns the reason why a link is dead; `None` if it is not.
 fn dead(root: &Path, file: &Path, target: &str, known: &BTreeMap<&Path, BTreeSet<String>>) -> Option<String> {
     let (path, anchor) = target.split_once('#').map_or((target, None), |(path, anchor)| (path, Some(anchor)));
     let place = match path {
@@ -32,17 +32,17 @@ fn dead(root: &Path, file: &Path, target: &str, known: &BTreeMap<&Path, BTreeSet
     (!anchors.contains(anchor)).then(|| format!("`{}` has no heading for `#{anchor}`", place.display()))
 }
 
-/// The targets of links within the repository.
+/// Returns the targets of the links on a line that lead to files of the repository.
 pub(super) fn targets(line: &str) -> impl Iterator<Item = &str> {
     let outside_code = line.split('`').enumerate().filter(|(index, _)| index % 2 == 0);
-    // The text of a link may be code, so its target follows in the next piece.
+    // The text of a link may be code; its target is in the next piece in that case.
     outside_code.flat_map(|(_, piece)| piece.split("](").skip(1)).filter_map(|rest| {
         let target = rest.split([')', ' ']).next()?;
         (!target.is_empty() && !target.contains("://") && !target.starts_with("mailto:")).then_some(target)
     })
 }
 
-/// A path without `.` and `..`.
+/// Returns a path with `.` and `..` resolved.
 pub(super) fn normal(path: &Path) -> PathBuf {
     let mut parts = PathBuf::new();
     for part in path.components() {

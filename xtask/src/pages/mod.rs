@@ -1,5 +1,5 @@
-//! The pages of the documentation: links that lead somewhere, a table of contents with all of them, excerpts that match the
-//! sources, and the book that mdBook makes of them.
+//! Checks the pages of the documentation: their links, the table of contents, and excerpts from the sources. Builds the
+//! book with mdBook.
 
 mod anchors;
 mod book;
@@ -15,7 +15,7 @@ use crate::workspace::Workspace;
 
 pub(crate) use book::build;
 
-/// The pages at the root that are checked together with the pages of `docs`.
+/// The pages at the root, which are checked together with the pages of `docs`.
 const ABOVE: &[&str] = &["README.md", "CHANGELOG.md", "CONTRIBUTING.md"];
 
 /// Prints every fault; returns true if there is none.

@@ -1,4 +1,4 @@
-//! The table of contents: `docs/SUMMARY.md` has every page once.
+//! Checks the table of contents: `docs/SUMMARY.md` must list every page once.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

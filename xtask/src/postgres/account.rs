@@ -1,4 +1,4 @@
-//! The operating system account a private server runs under: Postgres refuses root.
+//! The operating system account that a private server runs under, because Postgres refuses root.
 
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
@@ -11,14 +11,14 @@ use crate::tools::is_root;
 /// Accounts without privileges, best first.
 const CANDIDATES: [&str; 2] = ["postgres", "nobody"];
 
-/// An account to switch to, or none when this process is not root anyway.
+/// The account to switch to; none if this process is not root.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Account {
     ids: Option<(u32, u32)>,
 }
 
 impl Account {
-    /// The current account, or an unprivileged one when that is root.
+    /// Returns the current account or, if that is root, an unprivileged account.
     pub(super) fn choose() -> anyhow::Result<Self> {
         if !is_root() {
             return Ok(Self { ids: None });
@@ -30,14 +30,14 @@ impl Account {
         Ok(Self { ids: Some(ids) })
     }
 
-    /// Makes a command run under the account.
+    /// Sets the account that a command runs under.
     pub(super) fn apply(self, command: &mut Command) {
         if let Some((user, group)) = self.ids {
             command.uid(user).gid(group);
         }
     }
 
-    /// Gives a file or folder to the account.
+    /// Makes the account the owner of a file or folder.
     pub(super) fn own(self, path: &Path) -> anyhow::Result<()> {
         if let Some((user, group)) = self.ids {
             std::os::unix::fs::chown(path, Some(user), Some(group))

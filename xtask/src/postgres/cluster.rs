@@ -1,4 +1,4 @@
-//! A private cluster: its own folder, port, password and name, gone when stopped.
+//! A private Postgres cluster with its own folder, port, password and name. Stopping it removes it.
 
 use std::fs::{self, File};
 use std::io::Read as _;
@@ -21,24 +21,24 @@ const DATABASE: &str = "pleach_test";
 const START_LIMIT: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
 
-/// How often another port is tried when ours was taken first.
+/// The maximum number of ports that are tried if another program takes the port first.
 const ATTEMPTS: usize = 3;
 
 /// How long a cluster lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lifetime {
-    /// Until the value is dropped; an interrupt from the terminal stops it too.
+    /// Until the value is dropped. An interrupt from the terminal also stops it.
     Scope,
-    /// Until it is stopped by another call of this program.
+    /// Until another call of this program stops it.
     Detached,
 }
 
-/// What a commit of a server waits for.
+/// The storage that a commit of a server waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Durability {
-    /// Nothing: the data dies with the tests, so a power failure may have it.
+    /// None. The data is only needed for the tests, so it need not survive a power failure.
     None,
-    /// The disk, as in production, for those who measure what that costs.
+    /// The disk, as in production. Benchmarks use it to measure the cost.
     Disk,
 }
 
@@ -48,18 +48,18 @@ pub(crate) struct Cluster {
     programs: Programs,
     account: Account,
     folder: PathBuf,
-    /// Random; the server's `cluster_name`, by which it is recognised.
+    /// A random value. It is the server's `cluster_name`, which identifies the server.
     token: String,
     url: String,
     port: u16,
     password: String,
-    /// Stop and remove everything on drop.
+    /// Whether to stop the server and remove everything on drop.
     owned: bool,
 }
 
 impl Cluster {
-    /// Creates a cluster, starts its server, makes sure that it is the one that answers on
-    /// its port, and creates an empty database in it.
+    /// Creates a cluster, starts its server, and creates an empty database in it. Makes sure that this server, and not
+    /// another one, answers on the port.
     pub(super) fn start(programs: Programs, lifetime: Lifetime, durability: Durability) -> anyhow::Result<Self> {
         let token = random_hex()?;
         let mut cluster = Self {
@@ -79,7 +79,7 @@ impl Cluster {
         Ok(cluster)
     }
 
-    /// A cluster that an earlier call left running.
+    /// Returns a cluster that an earlier call left running.
     pub(super) fn known(programs: Programs, folder: PathBuf, token: String, url: String) -> anyhow::Result<Self> {
         let (password, port) = url
             .strip_prefix(&format!("postgres://{USER}:"))
@@ -114,12 +114,12 @@ impl Cluster {
         &self.programs
     }
 
-    /// Returns true if the server that answers on our port is ours.
+    /// Returns true if this cluster's server answers on its port.
     pub(super) fn answers(&self) -> bool {
         self.query("postgres", "show cluster_name").is_ok_and(|name| name == self.token)
     }
 
-    /// Gives up ownership: the server outlives this process.
+    /// Gives up ownership, so that the server outlives this process.
     pub(super) fn leave_running(mut self) {
         self.owned = false;
     }
@@ -130,7 +130,7 @@ impl Cluster {
             let data = self.data();
             let mut stop = self.command("pg_ctl");
             stop.args(["stop", "-s", "-w", "-m", "fast", "-D"]).arg(data);
-            // After a crash of the machine only the file is left, and nothing is to be stopped.
+            // After a crash of the machine, only the file is left and there is no server to stop.
             let stopped = succeeds(&mut stop)?;
             ensure!(stopped || !self.answers(), "cannot stop the private server");
         }
@@ -146,7 +146,7 @@ impl Cluster {
         self.folder.join("data")
     }
 
-    /// A server program, run under the account from within our folder.
+    /// Returns the command for a server program, run under the account in the cluster's folder.
     fn command(&self, name: &str) -> Command {
         let mut command = Command::new(self.programs.path(name));
         self.account.apply(&mut command);
@@ -169,7 +169,7 @@ impl Cluster {
             .and_then(|mut file| std::io::Write::write_all(&mut file, self.password.as_bytes()))
             .context("cannot write the password file")?;
         self.account.own(&password)?;
-        // SCRAM hashes a password 4,096 times for a connection, which unoptimised tests take long for.
+        // SCRAM hashes a password 4,096 times for each connection, which takes long in unoptimised tests.
         let output = self
             .command("initdb")
             .args(["-U", USER, "--auth=md5", "--encoding=UTF8"])
@@ -218,7 +218,7 @@ impl Cluster {
         command.arg("-D").arg(self.data());
         for setting in [
             "listen_addresses=127.0.0.1".to_owned(),
-            // No socket file: its folder belongs to the system's own server.
+            // There is no socket file, because its folder belongs to the system's own server.
             "unix_socket_directories=".to_owned(),
             format!("port={}", self.port),
             format!("cluster_name={}", self.token),
@@ -235,7 +235,7 @@ impl Cluster {
         command.stdout(log.try_clone()?).stderr(log).spawn().context("cannot run postgres")
     }
 
-    /// The answer to one statement, as text.
+    /// Returns the result of a statement as text.
     fn query(&self, database: &str, sql: &str) -> anyhow::Result<String> {
         let output = self
             .command("psql")
@@ -260,7 +260,7 @@ impl Drop for Cluster {
     }
 }
 
-/// A port that is free now; the caller finds out whether it still is.
+/// Returns a port that is free now. The caller must check that it still is.
 fn free_port() -> anyhow::Result<u16> {
     let listener = TcpListener::bind("127.0.0.1:0").context("no free port")?;
     Ok(listener.local_addr()?.port())

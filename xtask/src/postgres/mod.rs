@@ -1,8 +1,7 @@
-//! A Postgres server for tests: one that is given, or a throw-away one of our own.
+//! Provides a Postgres server for tests: the server that the environment names, or a private throw-away server.
 //!
-//! Owns finding (or installing) the server programs and the life of a private cluster.
-//! Nothing is ever written to a server that is neither given by the caller nor shown to be
-//! the one started here.
+//! This module finds or installs the server programs, and starts and stops the private cluster. Nothing is written to
+//! any server except the named one and the one that was verifiably started here.
 
 mod account;
 mod cluster;
@@ -17,23 +16,23 @@ use cluster::{Cluster, Lifetime};
 use programs::Programs;
 use state::State;
 
-/// The variable that names a server to use, and under which tests find theirs.
+/// The variable that names a server to use. Tests find their server with the same variable.
 pub(crate) const URL_VARIABLE: &str = "PLEACH_TEST_POSTGRES_URL";
 
 /// A server that tests may write to.
 #[derive(Debug)]
 pub(crate) enum Server {
-    /// Named by the caller; left alone afterwards.
+    /// A server that the environment names. It keeps running afterwards.
     Given(String),
-    /// Started here; stopped and removed when dropped.
+    /// A server that was started here. It is stopped and removed on drop.
     Own(Cluster),
 }
 
 impl Server {
-    /// Takes the server given by the environment, or starts one whose commits wait for what `durability` says.
+    /// Returns the server that the environment names, or starts a server with this durability.
     ///
     /// # Errors
-    /// No server is given and none can be started; the text has the reason.
+    /// The environment names no server, and none can be started. The text has the reason.
     pub(crate) fn obtain(durability: Durability) -> anyhow::Result<Self> {
         match std::env::var(URL_VARIABLE) {
             Ok(url) if !url.is_empty() => Ok(Self::Given(url)),
@@ -52,7 +51,7 @@ impl Server {
     }
 }
 
-/// `postgres up` and `postgres down`.
+/// Runs `postgres up` or `postgres down`.
 pub(crate) fn run(args: &[String]) -> anyhow::Result<bool> {
     match args.first().map(String::as_str) {
         Some("up") => up()?,
@@ -70,7 +69,7 @@ fn up() -> anyhow::Result<()> {
             println!("{}", state.url);
             return Ok(());
         }
-        // Something else has stopped it, for example a reboot: remove its remains.
+        // The server was stopped in another way, for example by a reboot. Remove its files.
         cluster.stop_and_remove()?;
         State::forget(&target)?;
     }

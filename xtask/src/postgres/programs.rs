@@ -1,4 +1,4 @@
-//! Where the server programs are, and how they get there on Debian.
+//! Finds the server programs, and installs them on Debian.
 
 use std::path::{Path, PathBuf};
 
@@ -6,13 +6,13 @@ use anyhow::{Context as _, bail};
 
 use crate::tools;
 
-/// Where Debian and Ubuntu keep one folder per server version.
+/// The folder in which Debian and Ubuntu have a folder for each server version.
 const DEBIAN_FOLDER: &str = "/usr/lib/postgresql";
 
-/// The programs that a private server needs, all from one folder so that versions agree.
+/// The programs that a private server needs. They must be in one folder, so that their versions agree.
 const NEEDED: [&str; 4] = ["postgres", "initdb", "pg_ctl", "psql"];
 
-/// A folder that holds all server programs.
+/// A folder with all server programs.
 #[derive(Clone, Debug)]
 pub(super) struct Programs {
     folder: PathBuf,
@@ -31,10 +31,10 @@ impl Programs {
         self.folder.join(name)
     }
 
-    /// Looks on the machine, and installs the Debian package when that is possible.
+    /// Finds the programs on the machine, or installs the Debian package if that is possible.
     ///
     /// # Errors
-    /// There are no server programs and they cannot be installed here.
+    /// The server programs are missing and cannot be installed here.
     pub(super) fn find_or_install() -> anyhow::Result<Self> {
         if let Some(found) = Self::find() {
             return Ok(found);
@@ -46,11 +46,11 @@ impl Programs {
         Self::find().context("the package `postgresql` brought no server programs")
     }
 
-    /// The folder of the `postgres` on `PATH`, otherwise the newest of Debian's folders.
+    /// Returns the folder of the `postgres` on `PATH`, or otherwise the newest of Debian's folders.
     fn find() -> Option<Self> {
         let path = std::env::var_os("PATH").unwrap_or_default();
         std::env::split_paths(&path)
-            // A link on PATH leads to the folder where its siblings are.
+            // A link on `PATH` leads to the folder with the other programs.
             .filter_map(|folder| folder.join("postgres").canonicalize().ok())
             .filter_map(|program| program.parent().map(Path::to_path_buf))
             .chain(debian_folders())
@@ -63,7 +63,7 @@ fn is_complete(folder: &Path) -> bool {
     NEEDED.iter().all(|name| folder.join(name).is_file())
 }
 
-/// Debian's folders, newest version first.
+/// Returns Debian's folders, newest version first.
 fn debian_folders() -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(DEBIAN_FOLDER) else {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What `postgres up` remembers for `postgres down`, in the target folder.
+//! The state that `postgres up` stores in the target folder for `postgres down`.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -12,7 +12,7 @@ use super::programs::Programs;
 
 const FILE: &str = "postgres-server.json";
 
-/// A server left running.
+/// A server that was left running.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct State {
     pub(super) url: String,

@@ -1,7 +1,7 @@
-//! `test-all`: every check in order, a table, and one closing line.
+//! `test-all`: runs every check in order, and prints a table and a closing line.
 //!
-//! A failed step does not stop the ones after it: one run shows everything that is wrong. On a CI machine a skipped one is a failure, unless
-//! `docs/testing.md` names it.
+//! All steps run even if one fails, so that one run shows all faults. On a CI machine, a skipped step is a failure
+//! unless `docs/testing.md` names it.
 
 mod options;
 mod shared;
@@ -18,14 +18,14 @@ use shared::Run;
 use skips::{Allowed, Skip};
 use steps::{STEPS, Step};
 
-/// The rows of the server and its pooler, which `--require postgres` requires.
+/// The rows that `--require postgres` requires: the server and its pooler.
 const REQUIRED: &[&str] = &["postgres", "pgbouncer"];
 
 pub(crate) fn step_names() -> Vec<&'static str> {
     STEPS.iter().map(|step| step.name).collect()
 }
 
-/// Runs the steps; false when anything failed.
+/// Runs the steps. Returns false if anything failed.
 pub(crate) fn run(args: &mut lexopt::Parser) -> anyhow::Result<bool> {
     let options = Options::parse(args, &step_names())?;
     let steps: Vec<&Step> = STEPS.iter().filter(|s| options.wants(s.name)).collect();
@@ -58,7 +58,7 @@ fn report(run: &Run, step: &Step) -> StepReport {
     StepReport { name: step.name, outcome, time: start.elapsed() }
 }
 
-/// Makes a failure of a step or row that is skipped and must not be.
+/// Turns a skipped step or row into a failure if it must not be skipped.
 fn judged(report: StepReport, options: &Options, allowed: &Allowed) -> StepReport {
     let Outcome::Skipped(reason) = &report.outcome else { return report };
     let skip = Skip { name: report.name.to_owned(), reason: reason.clone() };
@@ -100,7 +100,8 @@ mod tests {
         let read = |path: &str| std::fs::read_to_string(root.join(path)).expect("a file");
         let allowed = Allowed::load(root).expect("the page");
         let facade = read("crates/pleach/src/lib.rs");
-        // A page and the item that has it as its documentation, by which rustdoc names its examples.
+        // Find each page and the item that has it as documentation, because rustdoc names the page's examples after
+        // that item.
         let pages = facade.split("#[doc = include_str!(\"../../../").skip(1).filter_map(|text| {
             let (page, rest) = text.split_once('"')?;
             Some((page, rest.split_once("struct ")?.1.split_once(';')?.0))

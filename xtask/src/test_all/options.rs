@@ -4,13 +4,13 @@ use anyhow::{bail, ensure};
 use lexopt::Parser;
 use lexopt::prelude::*;
 
-/// The steps to run, and whether they may go without a server.
+/// The steps to run, and the things that must not be skipped.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Options {
     only: Option<Vec<String>>,
-    /// A missing server is a failure instead of being skipped.
+    /// Whether a missing server is a failure instead of a skipped row.
     pub(super) require_postgres: bool,
-    /// Whether this is a CI machine (`CI=true`), where only what `docs/testing.md` names may be skipped.
+    /// Whether this is a CI machine (`CI=true`). There, a check may be skipped only if `docs/testing.md` names it.
     pub(super) is_ci: bool,
 }
 

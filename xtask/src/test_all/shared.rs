@@ -1,4 +1,5 @@
-//! State shared by the steps of `test-all`: the workspace, and things from outside, each obtained once.
+//! [`Run`]: the state that the steps of `test-all` share: the workspace, and external programs and servers, each
+//! obtained once.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -17,9 +18,10 @@ pub(super) struct Run {
     pub(super) workspace: Workspace,
     pub(super) allowed: Allowed,
     is_ci: bool,
-    /// The values of the variables by which tests find each thing that was asked for; `None` without it.
+    /// For each need that was obtained, the values of the variables with which tests find it; `None` if it is not
+    /// available.
     obtained: BTreeMap<Need, Option<Vec<OsString>>>,
-    /// Stopped at the end.
+    /// The Postgres server, which is stopped at the end.
     server: Option<Server>,
 }
 
@@ -28,7 +30,7 @@ impl Run {
         Self { workspace, allowed, is_ci, obtained: BTreeMap::new(), server: None }
     }
 
-    /// Gets a thing unless that has been tried already. It has a row of its own in the table.
+    /// Obtains a need unless that has been tried already. Returns its row of the closing table.
     pub(super) fn obtain(&mut self, need: Need) -> Option<StepReport> {
         if self.obtained.contains_key(&need) {
             return None;
@@ -58,12 +60,12 @@ impl Run {
         Ok(vec![url])
     }
 
-    /// Returns the program that a need was obtained as.
+    /// Returns the program that was obtained for a need.
     pub(super) fn program(&self, need: Need) -> Option<&Path> {
         self.obtained.get(&need)?.as_ref()?.first().map(Path::new)
     }
 
-    /// Runs tests, and counts skipped ones as such; in CI each that `docs/testing.md` does not name is a failure.
+    /// Runs tests, and counts the skipped tests. In CI, a skipped test is a failure unless `docs/testing.md` names it.
     pub(super) fn tests(&self, command: &mut Command) -> anyhow::Result<(bool, Counts)> {
         let mut skips = Skips::new(&self.workspace.target_directory)?;
         command.env(skips::VARIABLE, skips.file());
@@ -73,14 +75,15 @@ impl Run {
         Ok((ok, counts))
     }
 
-    /// Returns true if a test may be skipped: the page names it, or what it lacks has a row that was judged already.
+    /// Returns true if a test may be skipped: the page names it, or the test lacks a need that has a row of its own and
+    /// was judged there.
     fn may_skip(&self, skip: &Skip) -> bool {
         let mut unavailable = self.obtained.iter().filter(|(_, found)| found.is_none());
         let lacks = |need: &Need| need.describe().variables.iter().any(|variable| skip.reason.contains(variable));
         self.allowed.has(skip) || unavailable.any(|(need, _)| lacks(need))
     }
 
-    /// The variables by which tests find what there is to use.
+    /// Returns the variables with which tests find the needs that were obtained.
     pub(super) fn environment(&self) -> Vec<(&'static str, &OsStr)> {
         let found = self.obtained.iter().filter_map(|(need, values)| Some((need, values.as_ref()?)));
         found

@@ -1,6 +1,6 @@
-//! Skipped checks: in CI, only those that a table of `docs/testing.md` names with a reason are accepted.
+//! Skipped checks. In CI, a skip is accepted only if a table in `docs/testing.md` names it with a reason.
 //!
-//! A check that never runs checks nothing, and no one reads the table of a green CI run.
+//! Otherwise nobody would notice a check that never runs, because nobody reads the table of a green CI run.
 
 use std::path::{Path, PathBuf};
 
@@ -13,13 +13,13 @@ const PAGE: &str = "docs/testing.md";
 /// The heading of the section with the table.
 const SECTION: &str = "### What CI may skip";
 
-/// The variable with the file into which tests write what they skip.
+/// The variable with the file to which tests write their skips.
 pub(super) const VARIABLE: &str = "PLEACH_TEST_SKIPPED";
 
-/// Something that was skipped.
+/// A skipped check.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Skip {
-    /// A step, a row, a test, or the place of a documentation test.
+    /// The name of a step, row or test, or the place of a documentation test.
     pub(super) name: String,
     pub(super) reason: String,
 }
@@ -33,7 +33,7 @@ pub(super) struct Allowed {
 #[derive(Debug)]
 struct Row {
     name: String,
-    /// Words that the reason contains, so that the row does not excuse a failure of another kind.
+    /// Words that the reason must contain, so that the row does not excuse a skip for another reason.
     words: String,
 }
 
@@ -45,7 +45,8 @@ impl Allowed {
         Ok(Self::read(&page))
     }
 
-    /// Reads the rows of the table: the name and the words as code, and why it may be skipped.
+    /// Reads the rows of the table. The name and the words are code; the third cell explains why the check may be
+    /// skipped.
     pub(super) fn read(page: &str) -> Self {
         let section = page.split_once(SECTION).map_or("", |(_, rest)| rest);
         let section = section.split_once("\n#").map_or(section, |(section, _)| section);
@@ -59,13 +60,13 @@ impl Allowed {
         Self { rows: section.lines().filter_map(row).collect() }
     }
 
-    /// The names in the table.
+    /// Returns the names in the table.
     #[cfg(test)]
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.rows.iter().map(|row| row.name.as_str())
     }
 
-    /// Returns true if a row names it with this reason.
+    /// Returns true if a row names the skipped check with this reason.
     pub(super) fn has(&self, skip: &Skip) -> bool {
         let is_named = |name: &str| {
             let is_place = name.contains('/') && skip.name.contains(name);
@@ -75,16 +76,16 @@ impl Allowed {
     }
 }
 
-/// The file into which the tests of a step write what they skip.
+/// The file to which the tests of a step write their skips.
 #[derive(Debug)]
 pub(super) struct Skips {
     file: PathBuf,
-    /// Tests that their runner left out.
+    /// The tests that the test runner reported as ignored.
     ignored: Vec<Skip>,
 }
 
 impl Skips {
-    /// Makes an empty one.
+    /// Creates an empty file.
     pub(super) fn new(target: &Path) -> anyhow::Result<Self> {
         let file = target.join("skipped-tests");
         std::fs::write(&file, "").with_context(|| format!("cannot write {}", file.display()))?;
@@ -95,7 +96,7 @@ impl Skips {
         &self.file
     }
 
-    /// Reads a line that a test runner prints: `test NAME ... ignored`, perhaps with a reason.
+    /// Reads a line of a test runner: `test NAME ... ignored`, with an optional reason.
     pub(super) fn read_line(&mut self, line: &str) {
         let Some((name, result)) = line.strip_prefix("test ").and_then(|line| line.split_once(" ... ")) else { return };
         if result.starts_with("ignored") {
@@ -103,7 +104,7 @@ impl Skips {
         }
     }
 
-    /// What was skipped: tests that said so themselves, and those that their runner left out.
+    /// Returns two lists: the tests that reported a skip themselves, and the tests that the runner ignored.
     pub(super) fn read(self) -> anyhow::Result<(Vec<Skip>, Vec<Skip>)> {
         let text = std::fs::read_to_string(&self.file).context("cannot read what was skipped")?;
         let line = |line: &str| {
@@ -117,7 +118,8 @@ impl Skips {
     }
 }
 
-/// Counts skipped tests as such: to their runner those that said so have passed. In CI, each that is not allowed is a failure.
+/// Corrects the counts: the runner counts a test that reports a skip itself as passed. In CI, a skip that is not
+/// allowed is counted as a failure.
 pub(super) fn judge(counts: &mut Counts, said: &[Skip], ignored: &[Skip], is_ci: bool, allows: impl Fn(&Skip) -> bool) {
     let moved = said.len().min(counts.passed);
     counts.passed -= moved;

@@ -1,4 +1,4 @@
-//! The steps of `test-all`, as a table, and the function of each.
+//! The table of the steps of `test-all`, and the functions that run them.
 
 use std::collections::{BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
@@ -18,19 +18,20 @@ const FACADE: &str = "pleach";
 const EXAMPLE: &str = "support_desk";
 const OUTSIDE: &str = "outside";
 const BROWSER_TESTS: &str = "browser";
-/// How many races of an answer and a deadline are played in memory; a tenth of them on each database.
+/// The variable with the number of races between an answer and a deadline that are played in memory. On each database,
+/// a tenth of them is played.
 const RACES: &str = "PLEACH_RACES";
 
-/// One row of the closing table.
+/// A step, which has a row in the closing table.
 pub(super) struct Step {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
-    /// Obtained first; the step runs without what cannot be had.
+    /// The needs that are obtained before the step. The step runs even if one is not available.
     pub(super) needs: &'static [Need],
     pub(super) run: fn(&Run) -> anyhow::Result<Outcome>,
 }
 
-/// In order: quick and cheap first, and neighbours share what they compile.
+/// The steps in order. Quick steps come first, and neighbours share compiled code.
 pub(super) const STEPS: &[Step] = &[
     step("fmt", "rustfmt finds nothing to change", |_| plain(succeeds(&mut cargo(["fmt", "--all", "--check"])))),
     step("tidy", "layers, sizes, headers", |_| plain(tidy::run())),
@@ -69,7 +70,7 @@ const fn step(name: &'static str, about: &'static str, run: fn(&Run) -> anyhow::
     Step { name, about, needs: &[], run }
 }
 
-/// The outcome of a step without tests.
+/// Returns the outcome of a step without tests.
 fn plain(ok: anyhow::Result<bool>) -> anyhow::Result<Outcome> {
     tested(ok.map(|ok| (ok, Counts::default())))
 }
@@ -88,7 +89,7 @@ fn test(run: &Run) -> anyhow::Result<Outcome> {
     tested(run.tests(&mut command))
 }
 
-/// Tests pages in a browser, one after the other: a browser takes a core and much memory.
+/// Tests pages in a browser, one after the other, because a browser takes a core and much memory.
 fn browser(run: &Run) -> anyhow::Result<Outcome> {
     if run.program(Need::Browser).is_none() {
         return Ok(Outcome::Skipped("there is no Chromium, see the row `chromium`".to_owned()));
@@ -122,7 +123,8 @@ fn features(run: &Run) -> anyhow::Result<Outcome> {
     tested(Ok((true, counts)))
 }
 
-/// Parts by which features belong to groups that meet no other feature: their sets are not combined with those of others.
+/// Groups of features that do not interact with other features, each given by what its features turn on. The sets of a
+/// group are not combined with other features.
 const APART: &[&[&str]] = &[
     &["dep:pleach-model-http"],
     &["dep:pleach-mcp"],
@@ -132,8 +134,9 @@ const APART: &[&[&str]] = &[
     &["dep:pleach-testing"],
 ];
 
-/// Returns every set of the features that have a meaning of their own, then each feature that only combines others
-/// (`default`, `full`) by itself. Each set occurs once: `dev` turns on `server`.
+/// Returns the sets of features to check: the sets of features with a meaning of their own, followed by each feature
+/// that only combines others (`default`, `full`). Sets that turn on the same features occur once; for example, `dev`
+/// turns on `server`.
 fn combinations(facade: &Package) -> Vec<Vec<&str>> {
     let (bundles, own): (Vec<&str>, Vec<&str>) =
         facade.features.keys().map(String::as_str).partition(|name| is_bundle(facade, name));
@@ -151,7 +154,7 @@ fn combinations(facade: &Package) -> Vec<Vec<&str>> {
     sets
 }
 
-/// Returns the features that a set turns on, its own and those that they turn on.
+/// Returns all features that a set turns on, directly or indirectly.
 fn turned_on<'a>(facade: &'a Package, set: &[&'a str]) -> BTreeSet<&'a str> {
     let mut all = BTreeSet::new();
     let mut todo = set.to_vec();
@@ -161,7 +164,7 @@ fn turned_on<'a>(facade: &'a Package, set: &[&'a str]) -> BTreeSet<&'a str> {
             todo.extend(parts.filter(|part| facade.features.contains_key(*part)));
         }
     }
-    // A bundle is what it turns on.
+    // Two sets that differ only in bundles are equal.
     all.retain(|feature| !is_bundle(facade, feature));
     all
 }
@@ -172,7 +175,7 @@ fn is_bundle(facade: &Package, feature: &str) -> bool {
     feature == "default" || (!parts.is_empty() && parts.iter().all(|part| facade.features.contains_key(part)))
 }
 
-/// Every set of some features, the empty one first.
+/// Returns every subset of some features, the empty set first.
 fn subsets<'a>(features: &[&'a str]) -> Vec<Vec<&'a str>> {
     let mut sets = vec![Vec::new()];
     for feature in features {
@@ -182,7 +185,7 @@ fn subsets<'a>(features: &[&'a str]) -> Vec<Vec<&'a str>> {
     sets
 }
 
-/// Checks licences, sources and duplicates with cargo-deny, and that no version was taken back.
+/// Checks licences, sources and duplicates with cargo-deny. Also checks that no version was yanked.
 fn deny(run: &Run) -> anyhow::Result<Outcome> {
     let not_yanked = yanked::check(&run.workspace)?;
     let Some(program) = run.program(Need::CargoDeny) else {
@@ -192,7 +195,8 @@ fn deny(run: &Run) -> anyhow::Result<Outcome> {
     plain(Ok(clean && not_yanked))
 }
 
-/// Checks for known faults with cargo-deny. Without a way to their database they are those that were fetched last.
+/// Checks for advisories with cargo-deny. If their database cannot be reached, the advisories that were fetched last
+/// are used.
 fn advisories(run: &Run) -> anyhow::Result<Outcome> {
     let Some(program) = run.program(Need::CargoDeny) else {
         return Ok(Outcome::Skipped(no_cargo_deny()));
@@ -218,13 +222,14 @@ fn has_advisories() -> bool {
     home.is_some_and(|home| has_database(&home.join("advisory-dbs")))
 }
 
-/// Returns true if a folder holds a repository; a failed fetch leaves a lock file.
+/// Returns true if a folder contains a repository, and not only the lock file of a failed fetch.
 fn has_database(folder: &Path) -> bool {
     let mut entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.any(|entry| entry.path().join(".git").exists() || entry.path().join("HEAD").exists())
 }
 
-/// Tests the package outside of the workspace: with the versions of the workspace's lock file, in its target folder.
+/// Returns the command that tests the package outside the workspace, with the versions of the workspace's lock file and
+/// in its target folder.
 fn outside(run: &Run) -> anyhow::Result<Command> {
     let root = &run.workspace.workspace_root;
     let (ours, theirs) = (root.join("Cargo.lock"), root.join(OUTSIDE).join("Cargo.lock"));
@@ -235,8 +240,8 @@ fn outside(run: &Run) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// Packages the libraries as `cargo publish` would, without compiling them once more. The steps before this one have
-/// downloaded what they depend on.
+/// Packages the libraries as `cargo publish` would, without compiling them again. Earlier steps have downloaded the
+/// dependencies.
 fn package(run: &Run) -> anyhow::Result<Outcome> {
     let mut command = cargo(["package", "--workspace", "--no-verify", "--allow-dirty", "--offline", "-q"]);
     for package in run.workspace.packages.iter().filter(|package| !package.is_published()) {
@@ -245,7 +250,7 @@ fn package(run: &Run) -> anyhow::Result<Outcome> {
     plain(succeeds(&mut command))
 }
 
-/// Runs the main example in an empty folder, as a newcomer would.
+/// Runs the main example in an empty folder, like a new user.
 fn smoke(run: &Run) -> anyhow::Result<Outcome> {
     let owner = run.workspace.packages.iter().find(|package| package.has_target("example", EXAMPLE));
     if owner.is_none() {
@@ -290,7 +295,7 @@ mod tests {
             },
         }))
         .expect("a package");
-        // `page` turns on `sqlite`; `default` and `full` are among the sets of their parts.
+        // `page` turns on `sqlite`. `default` and `full` equal sets of the features that they turn on.
         let expected: Vec<Vec<&str>> = vec![
             vec![],
             vec!["inmemory"],

@@ -1,5 +1,6 @@
-//! Builds of the facade: the default one has no HTTP client and no encryption, and the full one turns on no feature of a
-//! dependency that would change what a user's own crates do, because features unify over the user's whole build.
+//! Checks two builds of the facade. The default build must have neither an HTTP client nor encryption. The full build
+//! must not turn on a feature of a dependency that would change the user's own crates, because features unify over the
+//! user's whole build.
 
 use anyhow::Context as _;
 
@@ -9,7 +10,7 @@ use crate::workspace::Workspace;
 
 const FACADE: &str = "pleach";
 
-/// Crates that the default build must not have.
+/// The crates that the default build must not have.
 const HEAVY: [&str; 13] = [
     "aws-lc-sys",
     "hyper",
@@ -26,7 +27,7 @@ const HEAVY: [&str; 13] = [
     "serde-saphyr",
 ];
 
-/// A crate, the beginnings of features that must not be on, and what they would do to the user's code.
+/// A crate, the prefixes of features that must not be on, and the effect that they would have on the user's code.
 const REFUSED: [(&str, &[&str], &str); 6] = [
     (
         "serde_json",
@@ -47,7 +48,7 @@ pub(super) fn check(workspace: &Workspace) -> anyhow::Result<Vec<Finding>> {
     Ok(faults.into_iter().map(|fault| Finding::new(&facade.manifest_path, 1, fault)).collect())
 }
 
-/// The dependencies of the facade with their features, one a line.
+/// Returns the dependencies of the facade with their features, one per line.
 fn tree(features: &[&str]) -> anyhow::Result<String> {
     let tree = ["tree", "-p", FACADE, "-e", "normal,build", "--prefix", "none", "--format", "{p}|{f}"];
     let output = cargo(tree).args(features).output().context("cannot run cargo tree")?;
@@ -55,14 +56,14 @@ fn tree(features: &[&str]) -> anyhow::Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The crates of a tree that are too heavy for the default build.
+/// Returns the crates in a tree that are too heavy for the default build.
 fn heavy(tree: &str) -> Vec<String> {
     let names: Vec<&str> = tree.lines().filter_map(|line| line.split(' ').next()).collect();
     let found = HEAVY.into_iter().filter(|heavy| names.contains(heavy));
     found.map(|name| format!("the default build has `{name}`: make it optional")).collect()
 }
 
-/// The refused features of a tree, each with its reason.
+/// Returns the refused features in a tree, each with the reason.
 fn refused(tree: &str) -> Vec<String> {
     let mut found = Vec::new();
     for line in tree.lines() {

@@ -1,4 +1,4 @@
-//! Every public async function of a library documents what happens when its future is dropped.
+//! Checks that every public async function of a library documents what happens when its future is dropped.
 
 use std::path::Path;
 
@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn async_functions_without_the_section_are_found() {
         let text = "/// Opens it.\n///\n/// # Cancel safety\n/// None.\n// R1\n#[must_use]\npub async fn open() {}\n\n\
-                    /// Reads it.\npub async fn read() {}\n    pub async fn write<T>() {}\npub(crate) async fn own() {}\n\
+                    /// Reads it.\npub async fn read() {}\n pub async fn write<T>() {}\npub(crate) async fn own() {}\n\
                     pub fn plain() {}\n#[cfg(test)]\nmod tests {\n    pub async fn test() {}\n}\n";
         assert_eq!(lines("crates/a/src/lib.rs", text), [10, 11]);
         assert_eq!(lines("crates/pleach-testkit/src/lib.rs", text), [0; 0]);

@@ -1,4 +1,4 @@
-//! Dependencies between the crates of the workspace, against the layer table.
+//! Compares the dependencies between the crates of the workspace with the layer table.
 
 use crate::files::read;
 use crate::finding::Finding;
@@ -33,7 +33,7 @@ pub(super) fn check(workspace: &Workspace) -> anyhow::Result<Vec<Finding>> {
     Ok(findings)
 }
 
-/// Returns the fault of one edge, if it has one.
+/// Returns the fault of a dependency, if it has one.
 fn forbidden(row: &Row, dependency: &Dependency) -> Option<String> {
     let used = dependency.name.as_str();
     if dependency.is_dev() {
@@ -53,7 +53,7 @@ fn forbidden(row: &Row, dependency: &Dependency) -> Option<String> {
     })
 }
 
-/// Library crates of this workspace that the facade leaves out.
+/// Returns the library crates of the workspace that the facade does not depend on.
 fn unused_libraries<'a>(workspace: &'a Workspace, facade: &'a Package) -> impl Iterator<Item = &'a str> {
     workspace
         .packages
@@ -63,7 +63,7 @@ fn unused_libraries<'a>(workspace: &'a Workspace, facade: &'a Package) -> impl I
         .filter(|name| !facade.dependencies.iter().any(|d| d.name == *name && !d.is_dev()))
 }
 
-/// The first line of a manifest that starts with `needle`, or the first line.
+/// Returns the number of the first line of a manifest that starts with `needle`, or of the first line.
 fn line_of(manifest: &str, needle: &str) -> usize {
     let starts = |line: &str| {
         line.trim_start()

@@ -1,6 +1,7 @@
-//! The facade exports every type that the signatures of its items name: a user can name what a function takes and returns.
+//! Checks that the facade exports every type that the signatures of its items name, so that a user can name all
+//! arguments and return values.
 //!
-//! Types are compared by their names, and only those that a published library defines.
+//! Types are compared by name, and only types that a published library defines are checked.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,14 +49,14 @@ fn missing<'a>(facade: impl Iterator<Item = &'a Line>, libraries: Vec<&'a Line>)
     missing.into_iter().map(finding).collect()
 }
 
-/// Returns the crate and the name that a re-export of the facade names.
+/// Returns the crate and the name of a re-export of the facade.
 fn export(line: &Line) -> Option<(&str, &str)> {
     let (_, path) = line.text.rsplit_once("use ").filter(|_| line.kind == Kind::Use)?;
     let crate_ = path.split("::").next()?;
     Some((crate_, path.rsplit("::").next()?))
 }
 
-/// Returns true if the facade exports the item, or a public module that holds it.
+/// Returns true if the facade exports the item, or a public module that contains it.
 fn is_exported(line: &Line, exported: &BTreeSet<(&str, &str)>) -> bool {
     let Some((crate_, modules)) = line.modules.split_first() else { return false };
     let mut names = modules.iter().chain([&line.item]);
@@ -68,9 +69,9 @@ fn is_type(line: &Line) -> bool {
     is_head && kinds.iter().any(|kind| line.text.contains(&format!("{kind}{}", line.item)))
 }
 
-/// Returns the names of types in a signature; type parameters are not told apart.
+/// Returns the names of types in a signature. Type parameters are not distinguished from types.
 fn named(line: &Line) -> impl Iterator<Item = &str> {
-    // The trait decides what its implementations name, and the name of a variant is not a type.
+    // The types that an implementation names are checked in the trait, and the name of a variant is not a type.
     let is_signature = matches!(line.kind, Kind::Item | Kind::Part);
     let is_made = line.text.starts_with("made by");
     let text = line.text.trim_start_matches(|c| c != ']').trim_start_matches(']');

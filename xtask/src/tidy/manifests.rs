@@ -1,4 +1,4 @@
-//! Manifests: libraries have the fields that a registry shows, and nothing else can be published.
+//! Checks manifests: libraries must have the fields that a registry shows, and other packages must not be publishable.
 
 use crate::finding::Finding;
 use crate::layers::{Role, row};

@@ -1,6 +1,6 @@
-//! `tidy`: the rules of the workspace that no compiler checks.
+//! `tidy`: checks the rules of the workspace that no compiler checks.
 //!
-//! Each finding names a file and a line. The module of each check says what it reads.
+//! Each finding names a file and a line. Each check has a module that documents it.
 
 mod builds;
 mod cancel;

@@ -1,8 +1,8 @@
-//! Paths in documents: every file that a page names exists.
+//! Checks paths in documents: every file that a page names must exist.
 //!
-//! A path is a name in backticks that ends in `/`, begins with a folder of the repository, or has the extension of a source
-//! file. Without such a folder it may be the end of any path, as in `event/mod.rs`. Blocks of code are examples and are not
-//! read. `docs` checks links.
+//! A path is a name in backticks that ends in `/`, begins with a folder of the repository, or has the extension of a
+//! source file. If it does not begin with such a folder, it may be the end of any path, for example `event/mod.rs`.
+//! Code blocks are not read. `docs` checks links.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::files::{Sources, prose};
 use crate::finding::Finding;
 use crate::workspace::Workspace;
 
-/// Extensions by which a name in backticks is a path.
+/// The extensions that make a name in backticks a path.
 const EXTENSIONS: &[&str] = &["rs", "md", "toml", "sql", "py"];
 
 /// The files and folders of the repository, from its root.
@@ -30,7 +30,7 @@ pub(super) fn check(workspace: &Workspace, sources: &Sources) -> anyhow::Result<
         .collect())
 }
 
-/// The documents that are kept true. The changelog is history.
+/// Returns true for documents that must be up to date. The changelog is history.
 fn is_page(file: &Path) -> bool {
     let is_markdown = file.extension().is_some_and(|extension| extension == "md");
     let is_above = file.components().count() == 1 && file != Path::new("CHANGELOG.md");
@@ -46,7 +46,7 @@ fn faults(text: &str, tree: &Tree) -> Vec<(usize, String)> {
     faults
 }
 
-/// The names in backticks.
+/// Returns the names in backticks.
 fn names(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }

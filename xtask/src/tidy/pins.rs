@@ -1,4 +1,4 @@
-//! The recorded scenarios and the tests, which can pin a rule.
+//! [`Pins`]: the recorded scenarios and the tests, which can pin a rule.
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use crate::files::read;
 use crate::workspace::Workspace;
 
-/// Folders whose functions are tests without an attribute of their own: tables and macros call them by name.
+/// Folders in which a test function need not have an attribute, because tables and macros call it by name.
 const TABLES: &[&str] =
     &["crates/pleach-testkit/src/contract", "crates/pleach/tests/runtime", "tests", "crates/pleach-artifact/tests"];
 
@@ -23,7 +23,7 @@ pub(super) struct Pins {
 }
 
 impl Pins {
-    /// Reads what there is; `sources` are the Rust files below the root, with their texts.
+    /// Finds the scenarios and tests. `sources` are the Rust files below the root, with their texts.
     pub(super) fn load(workspace: &Workspace, sources: &[(PathBuf, String)]) -> anyhow::Result<Self> {
         let at = |path: &str| workspace.workspace_root.join(path);
         let failing = read(&at("tests/conformance/expected_failures.txt"))?;
@@ -34,7 +34,7 @@ impl Pins {
         })
     }
 
-    /// Returns why a name of a scenario or a test cannot be a pin.
+    /// Returns the reason why the name of a scenario or test cannot be a pin.
     pub(super) fn fault(&self, name: &str) -> Option<String> {
         if self.tests.contains(name) {
             return None;
@@ -56,13 +56,14 @@ fn scenarios(folder: &Path) -> anyhow::Result<BTreeSet<String>> {
     Ok(names)
 }
 
-/// The scenario of a line `name: reason` or `name[backend]: reason`.
+/// Returns the scenario in a line `name: reason` or `name[backend]: reason`.
 fn failing_name(line: &str) -> Option<String> {
     let (case, _) = line.split_once(':').filter(|_| !line.starts_with('#'))?;
     Some(case.split('[').next().unwrap_or(case).trim().to_owned())
 }
 
-/// The functions with a test attribute, and functions of the tables that are named outside their definition.
+/// Returns the functions with a test attribute, and the functions in [`TABLES`] that are named outside their
+/// definition.
 fn tests(sources: &[(PathBuf, String)]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     let mut candidates = BTreeSet::new();
@@ -80,7 +81,7 @@ fn tests(sources: &[(PathBuf, String)]) -> BTreeSet<String> {
     names
 }
 
-/// The functions of a source text that have a test attribute.
+/// Returns the functions of a source text that have a test attribute.
 fn attributed(text: &str) -> impl Iterator<Item = &str> {
     let mut is_test = false;
     text.lines().filter_map(move |line| {
@@ -96,7 +97,7 @@ fn attributed(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The name of the function that begins on a line.
+/// Returns the name of the function that begins on a line.
 pub(super) fn function(line: &str) -> Option<&str> {
     let line = line.trim();
     if line.starts_with("//") {

@@ -1,7 +1,7 @@
-//! Rule ids: each that is cited is explained in `docs/rules.md`, with a test or a scenario that pins it.
+//! Checks rule ids: `docs/rules.md` must explain every cited id, and name a test or scenario that pins the rule.
 //!
-//! An id is cited in a comment, in the name of a function or in a document. Whether a test checks what its rule says is for
-//! people to judge.
+//! An id is cited in a comment, in the name of a function or in a document. This check cannot decide whether a test
+//! checks its rule.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -22,7 +22,7 @@ const LETTERS: &str = "RSLHEU";
 /// The letter of edge cases of agents, which only the page uses.
 const AGENT_CASES: &str = "A";
 
-/// Words that only look like ids.
+/// Words that look like ids, but are not.
 const NOT_RULES: &[&str] = &["S256"];
 
 /// An id in a file.
@@ -30,7 +30,7 @@ const NOT_RULES: &[&str] = &["S256"];
 struct Citation {
     id: String,
     line: usize,
-    /// True if rustdoc shows it, to readers who cannot follow it.
+    /// True if rustdoc shows the id. Its readers do not have the page.
     in_docs: bool,
 }
 
@@ -66,7 +66,7 @@ fn explained(page: &str) -> BTreeSet<&str> {
     rules(page).map(|rule| rule.id).collect()
 }
 
-/// The rows of a page whose first cell is an id.
+/// Returns the rows of a page whose first cell is an id.
 fn rules(page: &str) -> impl Iterator<Item = Rule<'_>> {
     page.lines().enumerate().filter_map(|(index, line)| {
         let cells = cells(line)?;
@@ -98,19 +98,19 @@ fn page_faults(page: &str, pins: &Pins, differences: &BTreeSet<&str>) -> Vec<(us
     faults
 }
 
-/// The rules that `docs/parity.md` has a row of: its first cells, which may name several.
+/// Returns the rules that have a row in `docs/parity.md`. The first cell of a row may name several rules.
 fn differences(parity: &str) -> BTreeSet<&str> {
     let first = parity.lines().filter_map(|line| cells(line)?.first().copied());
     first.flat_map(|cell| [cell].into_iter().chain(cell.split(", "))).collect()
 }
 
-/// A text that ends in `(differs: RULE)` refers to a row of `docs/parity.md`.
+/// Returns a fault if a text ends in `(differs: RULE)` and `docs/parity.md` has no row for the rule.
 fn difference_fault(text: &str, differences: &BTreeSet<&str>) -> Option<String> {
     let rule = text.rsplit_once("(differs: ")?.1.strip_suffix(')')?;
     (!differences.contains(rule)).then(|| format!("{PARITY} has no row of {rule}"))
 }
 
-/// Returns true for the reason why nothing pins a case.
+/// Returns true if a cell is a reason why nothing pins a case.
 fn is_excuse(cell: &str) -> bool {
     cell.starts_with("not in Rust: ") || cell.starts_with("not yet: ")
 }
@@ -129,7 +129,8 @@ fn citation_faults(citations: &[Citation], known: &BTreeSet<&str>) -> Vec<(usize
     faults
 }
 
-/// The ids that a file cites: in Rust those in comments and at the beginning of functions' names, elsewhere all.
+/// Returns the ids that a file cites. In Rust, these are the ids in comments and at the beginning of functions' names;
+/// in other files, all ids.
 fn citations(file: &Path, text: &str) -> Vec<Citation> {
     let is_rust = file.extension().is_some_and(|extension| extension == "rs");
     let mut found = Vec::new();
@@ -149,12 +150,12 @@ fn citations(file: &Path, text: &str) -> Vec<Citation> {
     found
 }
 
-/// The ids in a text.
+/// Returns the ids in a text.
 fn ids(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| is_id(word))
 }
 
-/// Returns true for a letter of ours and a number, with perhaps one small letter after it.
+/// Returns true if a word is one of our letters and a number, with an optional small letter at the end.
 fn is_id(word: &str) -> bool {
     is_id_of(LETTERS, word)
 }
@@ -166,7 +167,7 @@ fn is_id_of(letters: &str, word: &str) -> bool {
     is_number && digits.len() <= 4 && !digits.starts_with('0') && !NOT_RULES.contains(&word)
 }
 
-/// The id that a word of a function's name spells.
+/// Returns the id that a word of a function's name stands for.
 fn id_of(word: &str) -> Option<String> {
     let (first, rest) = word.split_at_checked(1)?;
     let id = first.to_uppercase() + rest;

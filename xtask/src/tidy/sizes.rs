@@ -1,6 +1,7 @@
-//! The size of the crates that every other one depends on.
+//! Limits the size of the crates that all other crates depend on.
 //!
-//! A new idea gets a module or a crate above them first. Raise a limit with a reason; lower it when code has left.
+//! Put a new idea into a crate above them if possible. Raise a limit only with a reason, and lower it when code has
+//! been removed.
 
 use std::path::Path;
 
@@ -8,8 +9,8 @@ use crate::files::Sources;
 use crate::files::{code_lines, is_unit_tests};
 use crate::finding::Finding;
 
-/// The number of lines of source that a crate may have, without tests and lines of comments: documentation may grow. The
-/// history of this line has the reason for each raise.
+/// The maximum number of source lines of a crate. Tests and comment lines are not counted, so documentation may grow.
+/// The commits that changed this line have the reasons.
 const LIMITS: &[(&str, usize)] = &[("crates/pleach-core", 5_980), ("crates/pleach-context", 11_090)];
 
 pub(super) fn check(sources: &Sources) -> Vec<Finding> {

@@ -1,11 +1,11 @@
-//! Rules about one source file: its size, its header, words that mark unfinished work.
+//! Checks the rules for a source file: its size, its header, and words that mark unfinished work.
 
 use std::path::Path;
 
 use crate::files::{code_lines, is_unit_tests};
 use crate::finding::Finding;
 
-/// The longest a source file may be, tests not counted.
+/// The maximum number of lines of a source file, without tests.
 const MAX_LINES: usize = 800;
 
 /// Files that may be longer, each with the reason.
@@ -37,7 +37,7 @@ pub(super) fn check(file: &Path, text: &str) -> Vec<Finding> {
     findings
 }
 
-/// The first line that is not blank and not an inner attribute is a `//!` line.
+/// Returns true if the first line that is neither blank nor an inner attribute is a `//!` line.
 fn has_header(text: &str) -> bool {
     text.lines()
         .map(str::trim)

@@ -1,12 +1,12 @@
-//! Tables in Markdown.
+//! Reads tables in Markdown.
 
-/// The cells of a row of a table.
+/// Returns the cells of a table row.
 pub(super) fn cells(line: &str) -> Option<Vec<&str>> {
     let row = line.strip_prefix('|')?.trim_end().strip_suffix('|')?;
     Some(row.split('|').map(str::trim).collect())
 }
 
-/// The names in a cell, each in backticks, and a remark: the last part, or the part after a semicolon.
+/// Returns the names in a cell, which are in backticks. A remark may follow as the last part or after a semicolon.
 pub(super) fn names(cell: &str) -> impl Iterator<Item = &str> {
     let (names, remark) = match cell.split_once("; ") {
         Some((names, remark)) => (names, Some(remark)),

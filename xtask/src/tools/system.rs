@@ -1,4 +1,4 @@
-//! Programs of the machine: those on `PATH`, Debian packages, and the MCP servers of npm.
+//! Finds programs on `PATH`, and installs Debian packages and the MCP servers of npm.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,10 +8,11 @@ use anyhow::{Context as _, bail, ensure};
 use super::given;
 use crate::cargo::{run, succeeds};
 
-/// The variable that allows installing the browser: `.ci/run` sets it. The packages are large, and a developer may not want them.
+/// The variable that allows installing the browser, which `.ci/run` sets. The packages are large, so a developer may
+/// not want them.
 const INSTALL_VARIABLE: &str = "PLEACH_INSTALL_BROWSER";
 
-/// The reference MCP servers, and the versions that the tests are written for.
+/// The reference MCP servers, with the versions that the tests are written for.
 const SERVERS: [(&str, &str); 2] = [("server-everything", "2026.8.31"), ("server-filesystem", "2026.8.31")];
 
 /// Returns true if Debian packages can be installed here: on Debian or Ubuntu, as root.
@@ -22,10 +23,10 @@ pub(crate) fn can_install() -> bool {
 /// Installs Debian packages.
 ///
 /// # Errors
-/// The package manager has failed, even with fresh lists.
+/// The package manager failed, even with fresh lists.
 pub(crate) fn install(packages: &[&str]) -> anyhow::Result<()> {
     let names = packages.join(" ");
-    // Standard output may be a report that another program reads.
+    // This goes to standard error, because another program may read standard output.
     eprintln!("installing the Debian packages {names}");
     let apt = |args: &[&str]| {
         let mut command = Command::new("apt-get");
@@ -39,13 +40,13 @@ pub(crate) fn install(packages: &[&str]) -> anyhow::Result<()> {
     bail!("`apt-get install {names}` failed")
 }
 
-/// Returns true if this process has root's rights.
+/// Returns true if this process runs as root.
 pub(crate) fn is_root() -> bool {
     let output = Command::new("id").arg("-u").output();
     output.is_ok_and(|output| String::from_utf8_lossy(&output.stdout).trim() == "0")
 }
 
-/// The first program with one of these names on `PATH`, or in the folder that Debian has on root's `PATH` only.
+/// Returns the first program with one of these names on `PATH`, or in the folder that Debian has only on root's `PATH`.
 fn on_path(names: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path).chain(["/usr/sbin".into()]).collect();
@@ -82,19 +83,19 @@ fn find_browser(variables: &[&str]) -> anyhow::Result<Vec<PathBuf>> {
     let find = |(variable, names): (&&str, &[&str])| {
         let program = given(variable).or_else(|| on_path(names));
         let program = program.with_context(|| format!("no {} on this machine", names[0]))?;
-        // A package may be there without its files.
+        // A package may be installed without its files.
         run(Command::new(&program).arg("--version"))?;
         Ok(program)
     };
     variables.iter().zip(names).map(find).collect()
 }
 
-/// Returns the folder of the UI that google-adk brings.
+/// Returns the folder of the UI that is part of google-adk.
 ///
 /// # Errors
-/// This google-adk has none.
+/// This google-adk has no UI.
 pub(crate) fn adk_ui(python: &Path) -> anyhow::Result<PathBuf> {
-    // Without loading google-adk, which takes seconds.
+    // The script does not load google-adk, which would take seconds.
     let script = "import importlib.util as u; print(u.find_spec('google.adk').submodule_search_locations[0])";
     let output = Command::new(python).args(["-c", script]).output().context("cannot run the Python of google-adk")?;
     let folder = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()).join("cli/browser");
@@ -113,7 +114,7 @@ pub(super) fn mcp_servers(variable: &str, target: &Path) -> anyhow::Result<PathB
     if !has_servers(&folder) {
         println!("installing the reference MCP servers below {}", folder.display());
         let packages = SERVERS.map(|(name, version)| format!("@modelcontextprotocol/{name}@{version}"));
-        // The limits are for machines without a network, which should not wait long for nothing.
+        // On a machine without a network, the installation should fail quickly.
         let npm = ["install", "--no-audit", "--no-fund", "--fetch-retries=1", "--fetch-timeout=15000", "--prefix"];
         run(Command::new("npm").args(npm).arg(&folder).args(packages))?;
         ensure!(has_servers(&folder), "npm has installed something else");

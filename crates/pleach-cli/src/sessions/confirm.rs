@@ -1,8 +1,8 @@
-//! Questions to the person at the terminal.
+//! Asks the person at the terminal for confirmation.
 
 use std::io::{IsTerminal as _, Write as _};
 
-/// Asks a question, and returns whether the answer is yes. Without a terminal the answer is no.
+/// Asks a question, and returns true if the answer is yes. Without a terminal, the answer is no.
 pub(super) fn confirms(question: &str) -> std::io::Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Ok(false);

@@ -1,4 +1,4 @@
-//! `pleach sessions delete`.
+//! `pleach sessions delete`: deletes a session.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! `pleach sessions export`.
+//! `pleach sessions export`: writes sessions as JSON.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -34,7 +34,7 @@ pub(super) async fn run(args: Export, screen: &mut Screen) -> Result<(), Fault> 
     left_out.check()
 }
 
-/// Creates a file that only its owner can read, because sessions contain what their users have said.
+/// Creates a file that only its owner can read, because sessions contain the messages of users.
 fn create(path: &Path) -> Result<File, Fault> {
     let mut options = File::options();
     options.write(true).create_new(true);

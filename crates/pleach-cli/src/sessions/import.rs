@@ -1,4 +1,4 @@
-//! `pleach sessions import`.
+//! `pleach sessions import`: imports sessions that `export` has written.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -31,7 +31,8 @@ pub(super) async fn run(args: Import, screen: &mut Screen) -> Result<(), Fault> 
         }
         bar.inc(1);
     }
-    // Even after a failure: the imported events have changed app and user state, which must be put back.
+    // This is done even after a failure, because the imported events have changed app and user state, which must be
+    // restored.
     shared.write(&*store).await?;
     outcome?;
     bar.finish_and_clear();

@@ -1,4 +1,4 @@
-//! `pleach sessions list`.
+//! `pleach sessions list`: lists sessions.
 
 use std::collections::HashMap;
 

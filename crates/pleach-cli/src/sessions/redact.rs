@@ -1,4 +1,4 @@
-//! `pleach sessions redact`.
+//! `pleach sessions redact`: removes values from an event.
 
 use pleach::{Redaction, SessionServiceExt as _, to_camel};
 use serde_json::json;

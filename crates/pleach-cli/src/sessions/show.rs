@@ -1,4 +1,4 @@
-//! `pleach sessions show`.
+//! `pleach sessions show`: shows a session.
 
 use pleach::{Question, Session, hide_secrets_of, open_questions, to_camel};
 use serde_json::json;
@@ -8,7 +8,7 @@ use crate::fault::Fault;
 use crate::screen::{Screen, printable, short, time};
 use crate::store::{load, open_to_read};
 
-/// The number of characters of a value that are shown.
+/// The maximum number of characters of a value that are shown.
 const VALUE: usize = 100;
 
 pub(super) async fn run(one: One, screen: &mut Screen) -> Result<(), Fault> {

@@ -1,4 +1,4 @@
-//! `pleach sessions trace`: the events of a session, one per line, or the runs of its nodes.
+//! `pleach sessions trace`: shows the events of a session, one per line, or the runs of its nodes.
 
 use pleach::inspect::{Fact, NodeRun, RunTree, TimelineEntry, TurnWork, Work, invocations, timeline};
 use pleach::{REQUEST_CREDENTIAL, Session};
@@ -9,7 +9,7 @@ use crate::graph::invocation;
 use crate::screen::{Screen, printable, short, time};
 use crate::store::{load, open_to_read};
 
-/// The number of characters of a text or a value that are shown.
+/// The maximum number of characters of a text or a value that are shown.
 const VALUE: usize = 120;
 
 pub(super) async fn run(args: Trace, screen: &mut Screen) -> Result<(), Fault> {
@@ -55,7 +55,8 @@ fn trees(
     Ok(())
 }
 
-/// Returns a run as `NAME@ID STATUS SECONDS`, with its failed attempts, and the work of its turns if there are several.
+/// Returns a run as `NAME@ID STATUS SECONDS`, with its failed attempts. If the invocation has several turns, the work
+/// of each turn follows.
 fn run_line(run: &NodeRun, turns: usize) -> String {
     let status = serde_json::json!(run.status);
     let mut text = format!(
@@ -91,16 +92,16 @@ fn spans(turns: &[TurnWork]) -> impl Iterator<Item = (String, Work)> {
     })
 }
 
-/// Returns an event as `TIME  PATH or AUTHOR  what it says and does`.
+/// Returns an event as `TIME  PATH  FACTS`, with the author instead of the path for an event outside nodes.
 fn line(entry: &TimelineEntry) -> String {
     let by = if entry.path.is_root() { entry.author.as_str() } else { entry.path.as_str() };
-    let parts: Vec<String> = entry.facts.iter().filter_map(said).collect();
+    let parts: Vec<String> = entry.facts.iter().filter_map(fact_text).collect();
     let undone = if entry.effective { "" } else { "(undone) " };
     format!("{}  {}  {undone}{}", time(entry.time), printable(by), parts.join("; ")).trim_end().to_owned()
 }
 
-/// Returns a fact in words. Texts of clients and agents about credentials are left out.
-fn said(fact: &Fact) -> Option<String> {
+/// Returns a fact in words. Messages of clients and agents about credentials are left out.
+fn fact_text(fact: &Fact) -> Option<String> {
     let value = |name: &str, value: &serde_json::Value| {
         if name == REQUEST_CREDENTIAL { String::new() } else { short(&value.to_string(), VALUE) }
     };
@@ -123,7 +124,7 @@ fn said(fact: &Fact) -> Option<String> {
         }
         Fact::Summarises => "summarises".to_owned(),
         Fact::Ends => "ends".to_owned(),
-        // A question is a call, which is already listed; progress is not worth a word.
+        // A question is a call, which is already listed, and progress is not shown.
         _ => return None,
     })
 }

@@ -1,4 +1,4 @@
-//! `pleach answer`: the program that asked continues with the stored answer.
+//! Tests of `pleach answer`: the program that asked continues with the stored answer.
 
 use pleach::prelude::*;
 use pleach::{RequestInput, Workflow};
@@ -98,7 +98,7 @@ async fn an_answer_to_an_invocation_that_may_run_needs_force() {
     assert_eq!(pleach(&["answer", "s2", "ok", "true", "--force", "--sessions", &url]).code, 0);
 }
 
-// An append compares the revision of the whole session, so another running invocation would also be stale.
+// An append compares the revision of the whole session, so an answer would also make another running invocation stale.
 #[tokio::test]
 async fn the_error_names_another_invocation_of_the_session_that_may_run() {
     use pleach::{Event, SessionServiceExt as _};

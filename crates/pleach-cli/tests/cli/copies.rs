@@ -1,4 +1,4 @@
-//! Commands that write.
+//! Tests of the commands that write.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -33,7 +33,7 @@ async fn what_is_exported_is_imported_as_it_was() {
     assert_eq!(again.out, "0 sessions with 0 events imported, 2 existed already\n");
 }
 
-// State that sessions share belongs to the database: an import adds missing keys and changes none.
+// State that sessions share belongs to the database. An import adds missing keys, but changes no existing key.
 #[tokio::test]
 async fn an_import_leaves_the_state_of_apps_and_users_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
@@ -119,7 +119,7 @@ async fn copies_of_redacted_events_have_the_state_of_their_source() {
     }
 }
 
-// Sessions with an unreadable state, be it their own or their user's, do not block the others.
+// Sessions with unreadable state, including user state, do not block the others.
 #[tokio::test]
 async fn what_is_damaged_is_left_out_of_copies() {
     let folder = tempfile::tempdir().unwrap();
@@ -184,7 +184,7 @@ async fn values_of_states_that_cannot_be_read_are_named_and_the_rest_is_copied()
     let mut bytes = std::fs::read(&file).unwrap();
     for start in 0..bytes.len() - 320 {
         if bytes[start..].starts_with(br#""PLANT"#) {
-            // As long as the original text, but nested too deep.
+            // The replacement is as long as the original text, but nested too deep.
             bytes[start..start + 160].fill(b'[');
             bytes[start + 160..start + 320].fill(b']');
         }
@@ -218,7 +218,7 @@ async fn values_of_states_that_cannot_be_read_are_named_and_the_rest_is_copied()
     );
 }
 
-// If a copy was changed since, the comparison reports it.
+// If a copy was changed later, the comparison reports it.
 #[tokio::test]
 async fn a_copy_that_differs_is_named() {
     use pleach::{Event, SessionServiceExt as _, connect};
@@ -296,7 +296,7 @@ async fn copies_need_the_values_that_are_outside_of_the_database() {
         assert!(!partial.err.contains("shop/ana/s1"), "{partial:?}");
     }
     assert_eq!(loaded(&third, "shop", "ana", "s1").await.events.len(), 1);
-    // The copy does not need the original, nor its payloads.
+    // The copy needs neither the original nor its payloads.
     let deleted = pleach(&["sessions", "delete", "s1", "--yes", "--sessions", &from, "--payloads", payloads]);
     assert_eq!(deleted.code, 0, "{deleted:?}");
     let copy = loaded(&to, "shop", "ana", "s1").await;

@@ -1,4 +1,4 @@
-//! `pleach graph`: the runs of a log, drawn as a graph.
+//! Tests of `pleach graph`, which draws the runs in a session's log.
 
 use pleach::{CreateSession, Event, OutputFor, SessionService as _, SessionServiceExt as _, connect};
 

@@ -1,4 +1,4 @@
-//! Commands that only read.
+//! Tests of the commands that only read.
 
 use pleach::prelude::*;
 use pleach::{CreateSession, SessionServiceExt as _};
@@ -84,7 +84,7 @@ fn shells_complete_the_command() {
     assert!(pleach(&["completions", "bash"]).out.contains("sessions"));
 }
 
-// Files that google-adk itself has written.
+// google-adk itself has written these files.
 #[test]
 fn databases_of_google_adk_are_read() {
     let golden = concat!(env!("CARGO_MANIFEST_DIR"), "/../pleach-session-sqlite/tests/golden");

@@ -1,4 +1,4 @@
-//! Tests of the command with databases that they fill.
+//! Tests of the command, with databases that the tests fill.
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 mod answers;

@@ -1,4 +1,4 @@
-//! `pleach new`: its projects build and run.
+//! Tests that the projects of `pleach new` build and run.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ fn projects_build_and_run() {
 
     let output = program(&programs.join("pleach-new-flow"), &flow).arg("otters").output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "A page about otters. And one more thing.\n");
-    // The session is what the README of the project shows.
+    // The command is the one in the README of the project.
     let url = format!("sqlite:{}", flow.join("pleach_new_flow.db").display());
     let traced = pleach(&["sessions", "trace", "first", "--tree", "--sessions", &url]);
     assert!(traced.out.contains("publish@1  done"), "{traced:?}");

@@ -1,4 +1,4 @@
-//! `pleach sessions redact`: removes values from events.
+//! Tests of `pleach sessions redact`, which removes values from events.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ async fn values_are_removed_for_a_reason() {
         assert!(ran.code == code && ran.err.contains(words), "{more:?}: {ran:?}");
     }
     assert_eq!(loaded(&url, "shop", "ben", "s2").await, before);
-    // As `trace` shows it: in the casing of the HTTP API.
+    // The casing is the one of the HTTP API, as in `trace`.
     let ran = redact(&url, "e2", &["--yes", "--path", "/content/parts/0/text", "--path", "/actions/stateDelta/count"]);
     let redacted = &ran.values()[0]["redacted"];
     assert_eq!(redacted["content"]["parts"][0]["text"], "[redacted]", "{ran:?}");

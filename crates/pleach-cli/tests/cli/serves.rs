@@ -1,4 +1,4 @@
-//! `pleach serve`: a read-only inspector of a database.
+//! Tests of `pleach serve`, a read-only inspector of a database.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;

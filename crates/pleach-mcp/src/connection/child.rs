@@ -1,4 +1,4 @@
-//! A server as a child process: its pipes, and its end.
+//! Runs a server as a child process, and ends it.
 
 use std::io;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ const AFTER_SIGNAL: Duration = Duration::from_secs(1);
 /// The time to wait for the last lines of its standard error.
 const AFTER_END: Duration = Duration::from_millis(200);
 
-/// The messages of a child. Dropping them ends the child.
+/// The transport to a child. Dropping it ends the child.
 pub(super) struct ChildWire {
     output: Output<ChildStdout>,
     /// The input of the child; `None` once it is closed.
@@ -100,7 +100,7 @@ impl Child {
 impl Drop for Child {
     fn drop(&mut self) {
         if !self.has_ended {
-            // The runtime reaps it.
+            // The runtime reaps the process.
             let _ = self.process.start_kill();
         }
         self.stderr.abort();
@@ -127,7 +127,7 @@ impl Wire for ChildWire {
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        // A server that reads nothing blocks what is being written to it: closing the input would wait for it.
+        // If the server reads nothing, a pending write holds the lock, so the wait for it is limited.
         let closed = async { drop(self.input.lock().await.take()) };
         self.limits.within(AFTER_INPUT, closed).await;
         self.child.end(&self.limits).await

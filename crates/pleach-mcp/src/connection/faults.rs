@@ -1,4 +1,4 @@
-//! [`Faults`]: makes the errors of a session, without secrets.
+//! [`Faults`]: creates the errors of a session, without secrets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,12 +14,12 @@ use super::notices::{Limit, Notices};
 use super::target::Target;
 use crate::error::McpError;
 
-/// The characters of a server's message that are shown.
+/// The maximum number of characters of a server's message that are shown.
 const LONGEST_MESSAGE: usize = 2_000;
-/// The characters that are shown of an unreadable message.
+/// The maximum number of characters of an unreadable message that are shown.
 const LONGEST_UNREADABLE: usize = 300;
 
-/// Makes the errors of one session.
+/// Creates the errors of one session.
 #[derive(Clone)]
 pub(super) struct Faults {
     server: Arc<str>,
@@ -51,7 +51,7 @@ impl Faults {
         }
         match error {
             ClientInitializeError::JsonRpcError(data) => self.refused(&data),
-            ClientInitializeError::TransportError { error, .. } => match self.of_transport(&error).0 {
+            ClientInitializeError::TransportError { error, .. } => match self.transport_error(&error).0 {
                 McpError::Lost { reason, .. } => self.unreachable(reason),
                 error => error,
             },
@@ -74,7 +74,7 @@ impl Faults {
                 let exceeded = notices.exceeded().map(|limit| self.exceeded(limit));
                 (exceeded.unwrap_or_else(|| lost("it has ended or closed it")), true)
             }
-            ServiceError::TransportSend(error) => self.of_transport(&error),
+            ServiceError::TransportSend(error) => self.transport_error(&error),
             ServiceError::UnexpectedResponse => (self.answer("sent a response of the wrong kind"), false),
             ServiceError::Cancelled { .. } => (self.answer("cancelled the request"), false),
             _ => (lost("the client gave the request up"), true),
@@ -94,7 +94,7 @@ impl Faults {
         }
     }
 
-    fn of_transport(&self, error: &DynamicTransportError) -> (McpError, bool) {
+    fn transport_error(&self, error: &DynamicTransportError) -> (McpError, bool) {
         let Some(fault) = error.error.downcast_ref::<HttpFault>() else {
             let reason = self.shown(&error.error.to_string());
             return (McpError::Lost { server: self.server(), reason }, true);
@@ -103,14 +103,14 @@ impl Faults {
             HttpFault::TooLarge => self.too_large(),
             HttpFault::NoAnswer(reason) => self.answer(*reason),
             HttpFault::Status { status, reason } => {
-                McpError::Lost { server: self.server(), reason: self.of_status(*status, reason.as_deref()) }
+                McpError::Lost { server: self.server(), reason: self.status_reason(*status, reason.as_deref()) }
             }
             fault => McpError::Lost { server: self.server(), reason: self.shown(&fault.to_string()) },
         };
         (error, !fault.keeps_session())
     }
 
-    fn of_status(&self, status: u16, reason: Option<&str>) -> String {
+    fn status_reason(&self, status: u16, reason: Option<&str>) -> String {
         match (status, reason) {
             (401, _) => "HTTP 401: it wants other credentials".to_owned(),
             (403, _) => "HTTP 403: the credentials do not suffice".to_owned(),
@@ -143,7 +143,7 @@ impl Faults {
         self.server.as_ref().to_owned()
     }
 
-    /// Returns the beginning of a text of the server or the client, without secrets.
+    /// Returns the beginning of a message of the server or the client, without secrets.
     fn shown(&self, text: &str) -> String {
         self.cut(text, LONGEST_MESSAGE)
     }

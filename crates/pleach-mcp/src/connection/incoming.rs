@@ -1,4 +1,5 @@
-//! [`Incoming`]: a message of a server, read from raw JSON so that one odd member does not spoil the others.
+//! [`Incoming`]: a message of a server, read from raw JSON, so that one invalid member does not make the whole message
+//! unreadable.
 //!
 //! This module decides which request a message answers. It neither counts nor keeps messages.
 
@@ -32,7 +33,7 @@ pub(super) enum Answer {
     Unusable(Unusable),
 }
 
-/// A message that needs no answer and is not one.
+/// A message that is not an answer and needs no answer.
 #[derive(Debug, PartialEq)]
 pub(super) enum Notice {
     ToolsChanged,
@@ -59,7 +60,7 @@ pub(super) enum Unusable {
     Empty,
 }
 
-/// The fault of a text that cannot be read.
+/// The reason why a text cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fault {
     Unreadable,
@@ -101,7 +102,7 @@ pub(super) fn read(value: Value, origin: Origin, waiting: &impl Waiting) -> Vec<
     }
 }
 
-/// Returns the ends of the requests that an unreadable text was meant to answer.
+/// Returns failures of the requests that an unreadable text was meant to answer.
 pub(super) fn read_broken(text: &[u8], fault: Fault, origin: Origin, waiting: &impl Waiting) -> Vec<Incoming> {
     let found = scan::message(text);
     let ids = match origin {
@@ -118,7 +119,8 @@ pub(super) fn read_broken(text: &[u8], fault: Fault, origin: Origin, waiting: &i
     waiting_ids.map(|id| Incoming::Answer { id, answer: Answer::Unusable(fault.of(text)) }).collect()
 }
 
-/// Returns true if a message on a line of a log may repeat one of the client: a request that servers do not send, or one that waits for its answer.
+/// Returns true if a message in a log line may repeat a message of the client. It may if it is a request that servers
+/// do not send, or if it has the id of a waiting request.
 pub(super) fn may_be_of_client(message: &Incoming, waiting: &impl Waiting) -> bool {
     let Incoming::Request { id, method } = message else { return false };
     let is_of_server =
@@ -140,7 +142,7 @@ fn read_unasked(method: String, message: &mut Map) -> Option<Incoming> {
         None | Some(Value::Null) => {}
         Some(Value::String(id)) => return Some(Incoming::Request { id: RequestId::String(id.into()), method }),
         Some(id) => {
-            // An answer cannot have a fraction or an object as its id.
+            // The answer could not repeat an id that is a fraction or an object.
             let id = number(&id)?;
             return Some(Incoming::Request { id: RequestId::Number(id), method });
         }
@@ -166,7 +168,8 @@ fn read_answer(mut message: Map, origin: Origin, waiting: &impl Waiting) -> Opti
     let says_something = message.contains_key("result") || message.contains_key("error");
     let id = match (origin, message.get("id").and_then(number)) {
         (Origin::Body(id), _) => id,
-        // A stream may contain other objects that keep it open, and the output of a child may contain objects of a log.
+        // A stream may contain other objects to keep the connection open, and the output of a child may contain objects
+        // of a log.
         (Origin::Stream(id), _) if says_something || message.contains_key("jsonrpc") => id,
         (Origin::Channel, Some(id)) if says_something || message.contains_key("jsonrpc") => id,
         (Origin::Channel, None) if says_something && message.get("id").is_none_or(Value::is_null) => waiting.only()?,
@@ -195,7 +198,7 @@ fn refused(error: &Value) -> Answer {
     Answer::Refused { code: code.unwrap_or(INTERNAL_ERROR), message }
 }
 
-/// Returns an integer, which may be written as a text or with a fraction of zero.
+/// Returns an integer, which may be written as a string or with a fraction of zero.
 pub(super) fn number(value: &Value) -> Option<i64> {
     match value {
         Value::String(text) => text.trim().parse().ok(),
@@ -207,7 +210,7 @@ pub(super) fn number(value: &Value) -> Option<i64> {
     }
 }
 
-/// Returns a number, which may be written as a text.
+/// Returns a number, which may be written as a string.
 fn float(value: &Value) -> Option<f64> {
     match value {
         Value::String(text) => text.trim().parse().ok().filter(|float: &f64| float.is_finite()),
@@ -225,7 +228,8 @@ impl Origin {
     }
 }
 
-/// The bytes of an unreadable message that are kept. Only a part of them is shown, because a secret must be found before it is cut.
+/// The maximum number of bytes of an unreadable message that are kept. This is more than what is shown, so that a
+/// secret is found and hidden before the message is cut.
 const KEPT: usize = 4 << 10;
 
 impl Fault {
@@ -250,12 +254,12 @@ impl Unusable {
         }
     }
 
-    /// Returns an error for rmcp. Errors of servers have no data: theirs is dropped.
+    /// Returns an error for rmcp. Its data marks it, because the data of servers' errors is dropped.
     pub(super) fn mark(&self, id: i64) -> ErrorData {
         ErrorData::new(ErrorCode::INTERNAL_ERROR, self.reason(id), Some(Value::Null))
     }
 
-    /// Returns the reason that [`mark`](Self::mark) wrote.
+    /// Returns the reason in an error from [`mark`](Self::mark); `None` for an error of a server.
     pub(super) fn of(error: &ErrorData) -> Option<&str> {
         error.data.as_ref().map(|_| error.message.as_ref())
     }
@@ -267,7 +271,7 @@ mod tests {
 
     use super::*;
 
-    /// The requests 3 and 4 wait.
+    /// A state in which the requests 3 and 4 wait.
     struct Two;
 
     impl Waiting for Two {
@@ -279,7 +283,7 @@ mod tests {
         }
     }
 
-    /// The request 3 waits.
+    /// A state in which only the request 3 waits.
     struct One;
 
     impl Waiting for One {
@@ -311,7 +315,7 @@ mod tests {
         let refused = Answer::Refused { code: -32700, message: "parse error".to_owned() };
         let error = json!({"id": null, "error": {"code": "-32700", "message": "parse error"}});
         assert_eq!(read(error, Origin::Channel, &One), answer(3, refused));
-        // The text of a log.
+        // Objects of a log are not answers.
         assert_eq!(read(json!({"level": "info", "id": null}), Origin::Channel, &One), []);
         assert_eq!(read(json!({}), Origin::Channel, &One), []);
         assert_eq!(read(json!({"id": 3, "level": "info"}), Origin::Channel, &One), []);

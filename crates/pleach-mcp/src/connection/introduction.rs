@@ -11,13 +11,13 @@ pub(super) fn of_client() -> ClientConfig {
         .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
 }
 
-/// The version for a server that names none: the first version with HTTP.
+/// The version that is assumed if a server names none: the first version with streamable HTTP.
 const UNNAMED_VERSION: &str = "2025-03-26";
 
 /// Reads the version and the capabilities in the answer of a server. Returns `None` if it is not an object.
 pub(super) fn read(result: Value) -> Option<InitializeResult> {
     let Value::Object(result) = result else { return None };
-    // rmcp uses later versions without a first exchange.
+    // rmcp has no first exchange in later versions.
     let known = Some(version(&result)).filter(|version| *version < ProtocolVersion::NO_INITIALIZE.as_str());
     let introduced = json!({
         "protocolVersion": known.unwrap_or(ProtocolVersion::LATEST_WITH_INITIALIZE.as_str()),
@@ -34,7 +34,8 @@ pub(super) fn version(result: &Map) -> &str {
     version.filter(|version| !version.is_empty()).unwrap_or(UNNAMED_VERSION)
 }
 
-/// Returns the capabilities of a server by name. Details are ignored: lists are requested again whenever the server reports a change.
+/// Returns the capabilities of a server by name. Details are ignored: lists are requested again whenever the server
+/// reports a change.
 fn capabilities(said: Option<&Value>) -> Map {
     let has = |name: &str| match said {
         Some(Value::Object(said)) => {

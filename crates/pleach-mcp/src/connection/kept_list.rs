@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::declared::Listed;
 
-/// The number of equal lists in a row after which reports of changes are still believed at once.
+/// The number of equal lists in a row up to which reports of changes are still believed at once.
 const FREE: u32 = 2;
 /// The longest time for which reports of changes are ignored.
 const LONGEST_WAIT: f64 = 30.0;
@@ -12,17 +12,17 @@ const LONGEST_WAIT: f64 = 30.0;
 /// The last listing of tools.
 #[derive(Clone)]
 pub(super) struct KeptList {
-    /// The number of changes that had been reported before it.
+    /// The number of changes that the server had reported before the listing.
     version: u64,
     listed: Listed,
-    /// The number of lists in a row that were equal to the one before.
+    /// The number of lists in a row that were equal to the previous list.
     same: u32,
     /// The time of the listing, in seconds of the clock.
     at: f64,
 }
 
 impl KeptList {
-    /// Returns the list to keep after `before`.
+    /// Returns the entry for a new listing that replaces `before`.
     pub(super) fn after(before: Option<&Self>, version: u64, listed: Listed, at: f64) -> Self {
         match before.filter(|before| is_same(&before.listed, &listed)) {
             Some(before) => Self { version, listed, same: before.same.saturating_add(1), at },
@@ -30,8 +30,8 @@ impl KeptList {
         }
     }
 
-    /// Returns the tools unless they must be listed again. They must if the server has reported a change since the listing. After several equal
-    /// lists, such reports are ignored for a time that doubles with each further one.
+    /// Returns the tools unless they must be listed again, because the server has reported a change since the listing.
+    /// After several equal lists, such reports are ignored for a time that doubles with each further equal list.
     pub(super) fn current(&self, version: u64, now: f64) -> Option<&Listed> {
         let ignores_reports = (self.at..self.at + wait_after(self.same)).contains(&now);
         (self.version == version || ignores_reports).then_some(&self.listed)

@@ -1,11 +1,11 @@
-//! [`Ledger`]: the waiting requests, and the amount that the server has sent since the last answer.
+//! [`Ledger`]: counts the messages and bytes since the server's last answer, and lists the waiting requests.
 
 use std::collections::BTreeMap;
 
 use super::incoming::Waiting;
 use crate::limits::Limits;
 
-/// The seconds in which messages are counted together while no request waits.
+/// The length in seconds of a counting window while no request waits.
 const WINDOW: f64 = 60.0;
 
 /// An exceeded limit, with the option of the builder that sets it.
@@ -15,7 +15,7 @@ pub(super) struct Excess {
     pub(super) limit: usize,
 }
 
-/// The kinds of requests whose answers are read differently.
+/// The kind of a request, which decides how its answer is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Asked {
     /// The request that begins the session.
@@ -23,7 +23,8 @@ pub(super) enum Asked {
     Other,
 }
 
-/// Counts the messages and bytes that a server sends from one answer to the next. While no request waits, it counts by the minute.
+/// Counts the messages and bytes that a server sends from one answer to the next. While no request waits, the counts
+/// restart every minute.
 #[derive(Debug)]
 pub(super) struct Ledger {
     waiting: BTreeMap<i64, Asked>,
@@ -44,7 +45,7 @@ impl Ledger {
             waiting: BTreeMap::new(),
             most_requests: limits.server_requests,
             most_messages: limits.server_messages,
-            // One message may be as large as the limit for messages.
+            // A single message may always be as large as the limit for messages.
             most_bytes: limits.exchange_bytes.max(limits.message_bytes),
             under_way: 0,
             messages: 0,

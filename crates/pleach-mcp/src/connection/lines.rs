@@ -1,4 +1,5 @@
-//! [`Lines`]: finds messages in the output of a child. They may be spread over lines, share a line, or be mixed with lines of a log.
+//! [`Lines`]: finds messages in the output of a child. Messages may be spread over lines, share a line, or be mixed
+//! with lines of a log.
 
 use std::mem;
 use std::ops::Range;
@@ -11,11 +12,11 @@ use super::scan::{self, Extent, Shape};
 /// A piece of output that may be a message.
 #[derive(Debug, PartialEq)]
 pub(super) enum Piece {
-    /// An object or an array, judged by its brackets.
+    /// An object or an array whose brackets match.
     Whole(Vec<u8>),
     /// An object or an array whose brackets do not match.
     Broken(Vec<u8>),
-    /// The beginning of an object or an array that has no end.
+    /// The beginning of an object or an array whose end is missing.
     Cut(Vec<u8>),
     /// A message on a line of a log.
     InLog(Vec<u8>),
@@ -30,7 +31,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Returns how many bytes are kept.
+    /// Returns how many bytes of an unfinished message are kept.
     pub(super) fn kept(&self) -> usize {
         self.begun.len()
     }
@@ -51,7 +52,7 @@ impl Lines {
         }
     }
 
-    /// Emits the unfinished piece, which will get no end.
+    /// Emits the unfinished piece, because its end will not come.
     pub(super) fn give_up(&mut self, take: &mut impl FnMut(Piece)) {
         self.shape = Shape::default();
         let begun = mem::take(&mut self.begun);
@@ -61,18 +62,19 @@ impl Lines {
         }
     }
 
-    /// Returns the size of the unfinished message, including the current line. White space adds nothing.
+    /// Returns the size of the unfinished message, including the current line, without white space.
     pub(super) fn grown(&self, line: &[u8]) -> usize {
         [&self.begun[..], line].into_iter().flatten().filter(|byte| !byte.is_ascii_whitespace()).count()
     }
 
-    /// Returns true if the unfinished piece, including the current line, is the beginning of JSON. It is not if other text has followed it.
+    /// Returns true if the unfinished piece with the current line is still the beginning of JSON, and not followed by
+    /// other text.
     pub(super) fn is_json_so_far(&self, line: &[u8]) -> bool {
         let text = [&self.begun, &b"\n"[..], line].concat();
         serde_json::from_slice::<IgnoredAny>(&text).map_or_else(|error| error.is_eof(), |_| true)
     }
 
-    /// Takes text while no piece is unfinished. A line may have any number of objects.
+    /// Takes text when no piece is unfinished. The text may have any number of objects.
     fn begin(&mut self, text: &[u8], take: &mut impl FnMut(Piece)) {
         let mut work = Work::on(text);
         let mut text = text;
@@ -116,8 +118,9 @@ impl Lines {
     }
 }
 
-/// Emits the messages that follow the beginning of another message, on its line or on later ones. An object that ends before the fault of the
-/// text belongs to the unfinished message: a tool may return foreign JSON.
+/// Emits the messages that follow the beginning of another message, on its line or on later lines. An object that ends
+/// before the text becomes invalid is not emitted. It belongs to the unfinished message, because a tool may return JSON
+/// that looks like a message.
 pub(super) fn recover(text: &[u8], take: &mut impl FnMut(Piece)) {
     let text = &*mend_json(text);
     let Err(error) = serde_json::from_slice::<IgnoredAny>(text) else { return };
@@ -138,12 +141,13 @@ pub(super) fn recover(text: &[u8], take: &mut impl FnMut(Piece)) {
     }
 }
 
-/// Returns true if text is a whole message, and not a part of one.
+/// Returns true if a text is a whole message, and not a part of one.
 pub(super) fn is_message(text: &[u8]) -> bool {
     sole_object(trimmed(text)).is_some_and(|object| has_version(&object))
 }
 
-/// Returns true if a line ends with a message, so that its line break need not be waited for. An answer alone on its line may lack the version.
+/// Returns true if a line ends with a message, so that the reader need not wait for its line break. An answer alone on
+/// its line may lack the version.
 pub(super) fn ends_with_message(line: &[u8]) -> bool {
     let line = trimmed(line);
     sole_object(line).is_some_and(|object| has_version(&object) || is_answer(&object))
@@ -165,7 +169,7 @@ fn is_answer(object: &Map) -> bool {
     object.contains_key("id") && (object.contains_key("result") || object.contains_key("error"))
 }
 
-/// The bytes of a line that are searched for a message.
+/// The maximum number of bytes of a line that are searched for a message.
 const LOOKED_AT: usize = 4 << 10;
 
 /// Returns true if an unfinished line is the beginning of a message.
@@ -179,7 +183,8 @@ fn begins_object(text: &[u8]) -> bool {
     begins_json(text) || begins_printed(text)
 }
 
-/// Returns true if text begins like an object or like a list of objects. A line of a log may also begin with a bracket: `[info] ready`.
+/// Returns true if text begins like an object or like a list of objects. A line of a log may also begin with a bracket:
+/// `[info] ready`.
 fn begins_json(text: &[u8]) -> bool {
     let Some((first, rest)) = text.split_first() else { return false };
     let second = rest.trim_ascii_start().first();
@@ -190,13 +195,15 @@ fn begins_json(text: &[u8]) -> bool {
     }
 }
 
-/// Returns true if text begins like a message in the notation of another language. Other objects in that notation belong to a log.
+/// Returns true if text begins like a message in the notation of another language. Other objects in that notation
+/// belong to a log.
 fn begins_printed(text: &[u8]) -> bool {
     let key = text.strip_prefix(b"{").and_then(scan::first_key);
     matches!(key, Some(b"jsonrpc" | b"id" | b"result" | b"error" | b"method"))
 }
 
-/// The bytes of a line that may still be searched for messages. The text of a log may consist of brackets only.
+/// The budget for searching a line for messages: the number of bytes that may still be searched. A line may consist of
+/// brackets, which would make the search quadratic.
 struct Work {
     left: usize,
 }
@@ -204,7 +211,7 @@ struct Work {
 impl Work {
     /// The number of times that each byte of a long line is searched.
     const TIMES: usize = 16;
-    /// The bytes that are searched in a short line.
+    /// The minimum budget, for short lines.
     const LEAST: usize = 256 << 10;
 
     fn on(line: &[u8]) -> Self {
@@ -224,7 +231,7 @@ impl Work {
             self.left = self.left.checked_sub(length)?;
             match object(&text[..length]) {
                 Some(object) if has_version(&object) => return Some(start..start + length),
-                // The object is part of a larger one.
+                // The object is not a message. Skip it with everything in it.
                 Some(_) => at = start + length,
                 None => {}
             }
@@ -394,7 +401,7 @@ mod tests {
         check(&[r#"INFO db: done {"id":2,"result":{"rows":3}}"#, r#"ERROR job {"id":null,"error":"boom"}"#], &[]);
     }
 
-    // A log line about a message is no message.
+    // A log line about a message is not a message.
     #[test]
     fn a_message_inside_of_an_object_of_a_log_is_a_part_of_it() {
         check(&[r#"sent {"size":3,"message":{"jsonrpc":"2.0","id":1,"result":{}}}"#], &[]);

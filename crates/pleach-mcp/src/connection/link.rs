@@ -13,14 +13,14 @@ use crate::declared::Listed;
 use crate::error::McpError;
 use crate::limits::Limits;
 
-/// The number of seconds after which the end of a session is not treated as a failure to reach the server.
+/// The number of seconds after which the end of a session no longer counts as a failure to reach the server.
 const STEADY: f64 = 10.0;
 /// The number of failures in a row without a wait.
 const FREE_FAILURES: u32 = 2;
 /// The longest wait before a server is tried again, in seconds.
 const LONGEST_WAIT: f64 = 30.0;
 
-/// An attempt to open a session. All callers that need a session wait for the attempt that is under way.
+/// An attempt to open a session. All callers that need a session wait for the same attempt.
 type Attempt = OnceCell<Result<Arc<Session>, McpError>>;
 
 /// The sessions with a server, one after the other.
@@ -34,12 +34,12 @@ pub(crate) struct Link {
 #[derive(Default)]
 struct State {
     attempt: Arc<Attempt>,
-    /// Attempts that failed, and sessions that ended soon, in a row.
+    /// The number in a row of failed attempts and of sessions that ended soon.
     failures: u32,
     /// The time from which the server may be tried again, in seconds of the clock.
     not_before: f64,
     is_closed: bool,
-    /// The last listing of tools, in any session.
+    /// The last listing of tools in any of the sessions.
     last_listed: Option<Listed>,
 }
 
@@ -114,7 +114,7 @@ impl Link {
         }
         let wait = Duration::try_from_secs_f64(state.not_before - now).unwrap_or_default();
         let error = McpError::Waiting { server: self.target.name(), wait, reason: failure.to_string() };
-        // An ended session is counted once.
+        // An ended session is counted only once.
         state.attempt = Arc::new(OnceCell::new_with(Some(Err(failure))));
         Err(error)
     }
@@ -148,7 +148,7 @@ impl Link {
     }
 }
 
-/// Returns the wait after so many failures in a row, in seconds: 0 at first, then 1, 2, 4, and so on.
+/// Returns the wait in seconds after this many failures in a row: 0 at first, then 1, 2, 4, and so on.
 fn wait_after(failures: u32) -> f64 {
     match failures.checked_sub(FREE_FAILURES + 1) {
         None => 0.0,

@@ -1,4 +1,4 @@
-//! Connections with a server: making, keeping, losing and renewing them.
+//! Opens, keeps, closes and renews the connections with a server.
 
 mod child;
 mod faults;

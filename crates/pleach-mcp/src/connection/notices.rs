@@ -1,4 +1,4 @@
-//! [`Notices`]: the state of a session apart from its answers, and the only place that reads text of a server.
+//! [`Notices`]: reads all messages of a server, and keeps the state of the session that is not an answer.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -13,7 +13,7 @@ use super::incoming::{self, Fault, Incoming, Notice, Origin, Report};
 use super::ledger::{Excess, Ledger};
 use crate::limits::Limits;
 
-/// The most reports of one call that are kept until the call takes them. Further ones are dropped.
+/// The maximum number of reports that are kept for a call until it takes them. Further reports are dropped.
 const KEPT_REPORTS: usize = 64;
 
 /// A limit that ended a session.
@@ -21,15 +21,15 @@ const KEPT_REPORTS: usize = 64;
 pub(super) enum Limit {
     /// The limit for one message.
     Message,
-    /// The limit for everything that comes before an answer.
+    /// A limit for everything that comes before an answer.
     Exchange(Excess),
 }
 
-/// The state of a session apart from its answers.
+/// The state of a session, except for its answers.
 pub(crate) struct Notices {
     ledger: Mutex<Ledger>,
     clock: Arc<dyn Clock>,
-    /// The number of changes of the list of tools.
+    /// The number of reported changes of the list of tools.
     list_version: AtomicU64,
     watchers: Mutex<HashMap<i64, mpsc::Sender<Report>>>,
     /// Set when nothing more is read from the server.
@@ -39,7 +39,7 @@ pub(crate) struct Notices {
     is_broken: AtomicBool,
     /// Whether the output ends with an unfinished message.
     is_begun: AtomicBool,
-    /// Whether the server has forgotten the session: it was restarted.
+    /// Whether the server has forgotten the session, because it was restarted.
     is_forgotten: AtomicBool,
 }
 
@@ -81,7 +81,8 @@ impl Notices {
         self.is_begun.store(is_begun, Ordering::Release);
     }
 
-    /// Ends the session if a message is unfinished, because the next bytes may be its rest or another message. Returns true in that case.
+    /// Ends the session if a message is unfinished, because the next bytes may be its rest or another message. Returns
+    /// true in that case.
     pub(super) fn break_off(&self) -> bool {
         let is_begun = self.is_begun.load(Ordering::Acquire);
         if is_begun {
@@ -90,7 +91,7 @@ impl Notices {
         is_begun
     }
 
-    /// Notes that the server no longer knows the session.
+    /// Records that the server no longer knows the session.
     pub(super) fn note_forgotten(&self) {
         self.is_forgotten.store(true, Ordering::Release);
         self.note_broken();
@@ -100,7 +101,7 @@ impl Notices {
         self.is_forgotten.load(Ordering::Acquire)
     }
 
-    /// Returns true if the server takes requests, as far as is known.
+    /// Returns true unless the server is known to refuse requests.
     pub(super) fn is_open(&self) -> bool {
         !self.ended.is_cancelled() && !self.is_broken.load(Ordering::Acquire)
     }
@@ -115,8 +116,8 @@ impl Notices {
         self.check(counted);
     }
 
-    /// Reads a message or a batch. Notes notices, and returns answers and requests. For an unreadable text, returns the ends of the requests that it
-    /// was meant to answer.
+    /// Reads a message or a batch. Handles notices, and returns answers and requests. For an unreadable text, returns
+    /// failures of the requests that it was meant to answer.
     pub(super) fn read(&self, text: &[u8], origin: Origin) -> Vec<Incoming> {
         self.read_json(text, origin).unwrap_or_else(|| self.read_broken(text, Fault::Unreadable, origin))
     }
@@ -145,12 +146,12 @@ impl Notices {
         read
     }
 
-    /// Returns the ends of the requests that an unreadable text was meant to answer.
+    /// Returns failures of the requests that an unreadable text was meant to answer.
     pub(super) fn read_broken(&self, text: &[u8], fault: Fault, origin: Origin) -> Vec<Incoming> {
         incoming::read_broken(text, fault, origin, &*self.ledger())
     }
 
-    /// Notes what needs no more than that.
+    /// Handles a notice and counts a request. Returns true if the message needs further handling.
     fn is_for_handling(&self, incoming: &Incoming) -> bool {
         match incoming {
             Incoming::Answer { .. } => true,
@@ -172,7 +173,7 @@ impl Notices {
         counted.map_err(|excess| self.exceed(Limit::Exchange(excess))).is_ok()
     }
 
-    /// Returns the reports of a call until they are dropped.
+    /// Returns the reports of a call. Dropping them ends the subscription.
     pub(super) fn watch(self: &Arc<Self>, token: i64) -> Reports {
         let (sender, receiver) = mpsc::channel(KEPT_REPORTS);
         self.watchers.lock().unwrap_or_else(PoisonError::into_inner).insert(token, sender);

@@ -1,4 +1,4 @@
-//! Opening a session: the transport, and the first exchange.
+//! Opens a session: starts the transport, and makes the first exchange.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -39,7 +39,8 @@ pub(super) async fn open(target: &Arc<Target>, headers: &Headers, limits: &Limit
     }
     let notices = Arc::new(Notices::new(limits));
     let begun = begin(Arc::clone(target), headers.clone(), limits.clone(), faults.clone(), Arc::clone(&notices));
-    // A task of its own: the session outlives the run that needs it first, and must not hold that run's span.
+    // The session is opened in a task of its own. It outlives the run that needs it first, and must not hold that run's
+    // span.
     let task = EndedOnDrop(tokio::spawn(begun));
     match limits.within(limits.connect, task).await {
         None => Err(faults.overdue("open a session", limits.connect, &notices)),
@@ -69,7 +70,7 @@ async fn begin(
     }
 }
 
-/// A task that is aborted when nothing waits for it.
+/// A task that is aborted when this handle is dropped.
 struct EndedOnDrop<T>(JoinHandle<T>);
 
 impl<T> Future for EndedOnDrop<T> {

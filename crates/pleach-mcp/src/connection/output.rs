@@ -15,10 +15,11 @@ use super::lines::{Lines, Piece, begins_message, ends_with_message, recover};
 use super::notices::{Limit, Notices};
 use crate::limits::Limits;
 
-/// The time to wait for the rest of a message over several lines. A server writes a message at once.
+/// The time to wait for the rest of a message over several lines. It is short, because a server writes a message at
+/// once.
 const REST: Duration = Duration::from_secs(1);
 
-/// The bytes that are read at once.
+/// The maximum number of bytes that are read at once.
 const CHUNK: usize = 64 << 10;
 
 /// Reads messages from a child.
@@ -36,9 +37,9 @@ pub(super) struct Output<R> {
 
 /// The time limits for an unfinished message.
 struct Patience {
-    /// Ends if nothing has come for a while.
+    /// Completes if nothing has come for a while.
     silence: BoxFuture<'static, ()>,
-    /// Ends regardless of what comes, so that lines of a log do not extend the wait.
+    /// Completes even if bytes come, so that lines of a log do not extend the wait.
     check: BoxFuture<'static, ()>,
     /// The size of the message at the last check.
     grown: usize,
@@ -89,7 +90,7 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
         }
     }
 
-    /// Waits for bytes, or for the end of the patience.
+    /// Waits for bytes, or for a time limit of the unfinished message.
     async fn wake(&mut self) -> Woken {
         let read = pin!(self.reader.read(&mut self.chunk));
         let Some(Patience { silence, check, .. }) = &mut self.patience else { return Woken::Read(read.await) };
@@ -100,7 +101,7 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
         }
     }
 
-    /// Waits for the rest of an unfinished message, if there is one.
+    /// Restarts the time limits if there is an unfinished message.
     fn note_progress(&mut self) {
         let is_open = self.lines.kept() + self.line.len() > 0;
         let sleep = || self.limits.clock.sleep(REST);
@@ -111,7 +112,7 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
         };
     }
 
-    /// Gives up an unfinished message that has not grown, or whose lines are no longer JSON.
+    /// Gives up an unfinished message if it has not grown, or is no longer the beginning of JSON.
     fn check(&mut self) {
         let Some(patience) = &mut self.patience else { return };
         let grown = self.lines.grown(&self.line);
@@ -131,7 +132,7 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
         self.chunk = chunk;
         self.note_progress();
         if !fits {
-            // A client that skipped such a message would wait for its answer in vain.
+            // If such a message were skipped, a request might wait for its answer in vain.
             self.notices.exceed(Limit::Message);
         }
         fits.then_some(())
@@ -163,7 +164,7 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
     fn take_message(&mut self, piece: Piece) {
         let read = match piece {
             Piece::Whole(text) => self.notices.read_json(&text, Origin::Channel).unwrap_or_else(|| {
-                // A message that was cut off may seem to end with the next one, which has come on the same line.
+                // A message that was cut off may seem to end with the next message on the same line.
                 recover(&text, &mut |piece| self.take_message(piece));
                 self.notices.read_broken(&text, Fault::Unreadable, Origin::Channel)
             }),
@@ -174,15 +175,15 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
         self.read.extend(read);
     }
 
-    /// Takes the unfinished line and the unfinished message: no more will come.
+    /// Takes the unfinished line and the unfinished message, because nothing more will come.
     fn end_output(&mut self) {
         let line = std::mem::take(&mut self.line);
         self.take_line(&line);
         self.end_message();
     }
 
-    /// Ends a message whose rest does not come. An unfinished line stays unless it ends with a message, because its rest may take as long as
-    /// the answer.
+    /// Ends a message whose rest does not come. An unfinished line is kept unless it ends with a message: the server
+    /// may complete it only with its answer.
     fn end_message(&mut self) {
         self.patience = None;
         if ends_with_message(&self.line) {
@@ -204,7 +205,8 @@ mod tests {
     use crate::connection::incoming::{Answer, Unusable};
     use crate::connection::ledger::Asked;
 
-    /// Reads all messages of a text that comes in pieces of a size; and the limit that was exceeded.
+    /// Reads a text that comes in pieces of this size. Returns the number of its messages, and the limit that was
+    /// exceeded.
     async fn read(text: &str, size: usize, limit: usize) -> (usize, Option<Limit>) {
         let mut limits = Limits::new(Arc::new(HeldClock::default()));
         limits.message_bytes = limit;
@@ -255,8 +257,8 @@ mod tests {
         }
     }
 
-    /// Plays a child that writes each text after so many milliseconds, and the last one again and again. Returns the answer to the request 3, and the
-    /// milliseconds after which it is there. The child stays.
+    /// Plays a child that writes each text after its number of milliseconds, repeats the last text, and does not end.
+    /// Returns the answer to request 3, and the milliseconds until it came.
     async fn answer(texts: &[(u64, &'static str)]) -> (Answer, u128) {
         let limits = Limits::new(Arc::new(RuntimeClock::start()));
         let notices = Arc::new(Notices::new(&limits));

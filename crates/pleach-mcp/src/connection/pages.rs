@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use pleach_core::Map;
 use serde_json::Value;
 
-/// The most entries of a list that are read. A server with more is at fault.
+/// The maximum number of entries of a list that are read. A server with more entries is faulty.
 const MOST_ENTRIES: usize = 2_000;
-/// The most pages of a list that are read.
+/// The maximum number of pages of a list that are read.
 const MOST_PAGES: usize = 200;
 
 /// The description of a list and of its entries.
@@ -58,7 +58,7 @@ impl<'a, T> Pages<'a, T> {
     pub(super) fn take(&mut self, page: &Value) -> Result<Next, NoList> {
         let entries = match page.get(self.reading.key) {
             Some(Value::Array(entries)) => entries.as_slice(),
-            // Some languages write an empty list like this.
+            // Some languages write an empty list as null.
             Some(Value::Null) => &[],
             _ => return Err(NoList),
         };

@@ -12,10 +12,10 @@ use crate::endpoint::set_header;
 use crate::error::McpError;
 use crate::limits::Limits;
 
-/// The most sets of headers that have a session at the same time.
+/// The maximum number of sets of headers that have a session at the same time.
 const MOST_LINKS: usize = 64;
 
-/// The links to a server. There is only one unless a function makes headers.
+/// The links to a server. There is only one link unless a function returns headers.
 pub(crate) struct Pool {
     pub(crate) target: Arc<Target>,
     limits: Limits,
@@ -24,7 +24,7 @@ pub(crate) struct Pool {
 
 #[derive(Default)]
 struct State {
-    /// The links, the most recently used one last.
+    /// The links, with the most recently used link last.
     links: Vec<Arc<Link>>,
     is_closed: bool,
 }
@@ -64,7 +64,7 @@ impl Pool {
         Ok(headers)
     }
 
-    /// Ends all sessions, and refuses further ones.
+    /// Ends all sessions, and refuses further sessions.
     pub(crate) async fn close(&self) {
         let links = {
             let mut state = self.state();

@@ -19,7 +19,7 @@ impl Sent {
         Ok(Self { open: Some(handle.id.clone()), handle })
     }
 
-    /// Returns the number by which the server names the request in its reports of progress.
+    /// Returns the number that identifies the request in the server's reports of progress.
     pub(super) fn progress_token(&self) -> Option<i64> {
         number(&self.handle.progress_token.0)
     }
@@ -42,7 +42,7 @@ impl Drop for Sent {
     fn drop(&mut self) {
         let Some(id) = self.open.take() else { return };
         let cancelled = CancelledNotificationParam::new(Some(id), Some("the caller gave the request up".to_owned()));
-        // The first poll puts the message into the queue of the session, whose confirmation is not waited for.
+        // One poll puts the message into the queue of the session. Its confirmation is not awaited.
         let notified = self.handle.peer.notify_cancelled(cancelled);
         let _ = tokio::task::unconstrained(notified).now_or_never();
     }

@@ -5,13 +5,14 @@
 pub(super) enum Extent {
     /// The value ends after this many bytes.
     Ends(usize),
-    /// The value ends after the text.
+    /// The value is not closed within the text.
     Open,
-    /// The value has no end: a bracket is closed by one of another kind.
+    /// The value has no end, because a bracket is closed by a bracket of another kind.
     Broken,
 }
 
-/// Follows the brackets and strings of one object or array through pieces of text. Strings may have single quotes, as some languages print them.
+/// Follows the brackets and strings of one object or array through pieces of text. Strings may have single quotes,
+/// which some languages print.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Shape {
     /// The closing brackets that are expected, the next one last.
@@ -59,7 +60,7 @@ impl Shape {
         self.last = bracket;
     }
 
-    /// Returns true if a quote begins a string. A single quote in a place where no string can begin is an apostrophe.
+    /// Returns true if a quote begins a string. A single quote where no string can begin is an apostrophe.
     fn begins_string(&self, byte: u8) -> bool {
         match byte {
             b'"' => true,
@@ -82,21 +83,23 @@ pub(super) struct Found {
     pub(super) inner_ids: Vec<i64>,
     has_method: bool,
     has_result: bool,
+    /// Whether the text names the protocol (`jsonrpc`).
     is_marked: bool,
-    /// Whether a key is not written as in JSON.
+    /// Whether a key has another notation than in JSON.
     is_printed: bool,
 }
 
 impl Found {
-    /// Returns true if the text was meant to answer a request. An object in the notation of another language must name the protocol, because
-    /// logs are full of objects.
+    /// Returns true if the text was meant to answer a request. An object in the notation of another language must name
+    /// the protocol, because logs often contain objects.
     pub(super) fn is_answer(&self) -> bool {
         let has_result = self.has_result && (self.is_marked || !self.is_printed);
         !self.has_method && (has_result || (self.is_marked && !self.ids.is_empty()))
     }
 }
 
-/// Finds the members of a message of the protocol, in JSON and in the notations in which Python, JavaScript, Ruby and Java print objects.
+/// Finds the members of a message of the protocol, in JSON and in the notations that Python, JavaScript, Ruby and Java
+/// print.
 pub(super) fn message(text: &[u8]) -> Found {
     let mut found = Found::default();
     let mut shape = Shape::default();
@@ -107,8 +110,8 @@ pub(super) fn message(text: &[u8]) -> Found {
         let (key, end) = if shape.quote.is_none() && shape.begins_string(byte) {
             let end = string_end(text, at);
             (&text[at + 1..end], (end + 1).min(text.len()))
-        } else if shape.quote.is_none() && is_of_word(byte) {
-            let length = text[at..].iter().take_while(|byte| is_of_word(**byte)).count();
+        } else if shape.quote.is_none() && is_word_byte(byte) {
+            let length = text[at..].iter().take_while(|byte| is_word_byte(**byte)).count();
             (&text[at..at + length], at + length)
         } else {
             shape.follow(&text[at..=at]);
@@ -141,7 +144,7 @@ pub(super) fn first_key(text: &[u8]) -> Option<&[u8]> {
             let end = string_end(text, 0);
             (&text[1..end], text.get(end + 1..)?)
         }
-        _ => text.split_at(text.iter().take_while(|byte| is_of_word(**byte)).count()),
+        _ => text.split_at(text.iter().take_while(|byte| is_word_byte(**byte)).count()),
     };
     after_separator(rest).map(|_| key)
 }
@@ -160,7 +163,7 @@ fn string_end(text: &[u8], start: usize) -> usize {
     text.len()
 }
 
-fn is_of_word(byte: u8) -> bool {
+fn is_word_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 

@@ -27,10 +27,10 @@ use crate::declared::{Listed, ListedTool};
 use crate::error::McpError;
 use crate::limits::Limits;
 
-/// The time for ending a session. Ending a child takes three seconds at most.
+/// The time limit for ending a session. Ending a child takes three seconds at most.
 const CLOSE: Duration = Duration::from_secs(6);
 
-/// The time for a ping of a server that did not answer its last request in time.
+/// The time limit for a ping, which is sent if the server did not answer the last request in time.
 const PING: Duration = Duration::from_secs(5);
 
 /// A connection with a server on which both have agreed on a version of the protocol.
@@ -42,7 +42,7 @@ pub(crate) struct Session {
     limits: Limits,
     /// The time when the session began, by the clock.
     pub(super) began: f64,
-    /// Whether a request was not answered in time, and none has been answered since.
+    /// Whether a request was not answered in time and no request has been answered since.
     is_silent: AtomicBool,
     /// Whether a request has been answered.
     has_answered: AtomicBool,
@@ -70,13 +70,14 @@ impl Session {
         self.notices.is_open() && !self.peer.is_transport_closed()
     }
 
-    /// Returns true if the server answered in the session and then forgot it, as a restarted server does. This is not a failure to reach it.
+    /// Returns true if the server answered in the session and then forgot it, because it was restarted. This is not a
+    /// failure to reach the server.
     pub(super) fn was_forgotten(&self) -> bool {
         self.notices.is_forgotten() && self.has_answered.load(Ordering::Acquire)
     }
 
-    /// Pings a server that did not answer its last request in time. Returns true if the session can be used; it cannot if its server
-    /// hangs.
+    /// Returns true if the session can be used. If the server did not answer the last request in time, pings it first.
+    /// The session cannot be used if the server hangs.
     pub(super) async fn answers(&self) -> bool {
         if !self.is_silent.load(Ordering::Acquire) {
             return true;
@@ -114,7 +115,7 @@ impl Session {
             let Some(token) = sent.progress_token() else { return sent.answer().await };
             let mut reports = self.notices.watch(token);
             loop {
-                // Reports that came before the answer are handed on before it.
+                // Reports that came before the answer are passed on before it.
                 match select(pin!(reports.next()), pin!(sent.answer())).await {
                     Either::Left((Some(next), _)) => report(next),
                     Either::Left((None, answer)) => return answer.await,
@@ -134,7 +135,7 @@ impl Session {
         self.within(what, self.limits.list, &self.limits.clock, answered).await
     }
 
-    /// Reads all pages of a list. An unreadable page ends the list; if it is the first page, it is an error.
+    /// Reads all pages of a list. An unreadable page ends the list. If it is the first page, the result is an error.
     pub(crate) async fn list<T>(
         &self,
         request: fn(PaginatedRequestParams) -> ClientRequest,

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use pleach_http::Secrets;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
 
-/// The target of the events.
+/// The target of the log events.
 const TARGET: &str = "pleach_mcp::stderr";
 
-/// The bytes of a line that are logged.
+/// The maximum number of bytes of a line that are logged.
 const LONGEST_LINE: usize = 4096;
 
 /// Logs each line until the child closes the pipe.

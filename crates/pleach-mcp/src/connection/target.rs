@@ -10,7 +10,7 @@ use crate::endpoint::{CheckedEndpoint, HeaderProvider};
 use crate::error::McpError;
 use crate::{McpCommand, McpEndpoint, McpSetupError};
 
-/// A server with its transport. Made from an [`McpCommand`] or an [`McpEndpoint`].
+/// A server with its transport. Convert an [`McpCommand`] or an [`McpEndpoint`] into it.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum McpServer {
@@ -74,7 +74,7 @@ pub(super) enum Way {
 }
 
 impl Target {
-    /// Returns the function that makes the headers of a session.
+    /// Returns the function that returns the headers of a session, if there is one.
     pub(super) fn provider(&self) -> Option<&HeaderProvider> {
         match &self.way {
             Way::Http(endpoint, _) => endpoint.session_headers.as_ref(),
@@ -90,7 +90,7 @@ impl Target {
         }
     }
 
-    /// Returns the values that are hidden in texts of a session with these headers.
+    /// Returns the values that are hidden in the messages of a session with these headers.
     pub(super) fn secrets(&self, headers: &Headers) -> Secrets {
         let mut secrets = self.secrets.clone();
         headers.add_to(&mut secrets);

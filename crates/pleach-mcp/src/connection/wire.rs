@@ -1,4 +1,4 @@
-//! [`Wire`]: a transport of messages. [`Served`]: the transport for rmcp, which answers the server's own requests.
+//! [`Wire`]: a transport of messages. [`Served`]: adapts it to rmcp, and answers the server's own requests.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -31,8 +31,8 @@ pub(super) trait Wire: Send {
     /// Sends a message. Over HTTP, the future completes when the exchange has ended, including its answer.
     fn send(&mut self, message: Outgoing) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static;
 
-    /// Returns the next answer or request; `None` after the server has ended. Notices are noted while they are read, because rmcp would handle
-    /// each one in a task, in any order.
+    /// Returns the next answer or request; `None` after the server has ended. Notices are handled as they are read,
+    /// because rmcp would handle each notice in a task of its own, in any order.
     ///
     /// # Cancel safety
     /// Dropping the future loses nothing.
@@ -41,7 +41,8 @@ pub(super) trait Wire: Send {
     fn close(&mut self) -> impl Future<Output = Result<(), Self::Error>> + Send;
 }
 
-/// A wire as a transport for rmcp, which gets answers only. Their results are raw JSON, except for the result of the first exchange.
+/// A [`Wire`] as a transport for rmcp, which gets only answers. Their results are raw JSON, except for the result of
+/// the first exchange.
 pub(super) struct Served<W> {
     wire: W,
     notices: Arc<Notices>,
@@ -186,7 +187,8 @@ fn shown(name: &str) -> String {
     name.chars().take(100).collect()
 }
 
-/// Returns the answer to a request of a server: pings are answered, the list of roots is empty, and all other requests are declined.
+/// Returns the answer to a request of a server: pings are answered, the list of roots is empty, and all other requests
+/// are declined.
 fn reply(id: RequestId, method: &str) -> Outgoing {
     let result = match method {
         "ping" => ClientResult::empty(()),

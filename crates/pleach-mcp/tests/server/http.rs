@@ -1,4 +1,4 @@
-//! The server over HTTP on loopback, which can be killed.
+//! Runs the test server over HTTP on this machine, and kills it.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::task::{JoinHandle, JoinSet};
 
 use super::Server;
 
-/// A server that ends with its value.
+/// A server that ends when this value is dropped.
 pub(crate) struct Running {
     pub(crate) address: SocketAddr,
     pub(crate) server: Server,

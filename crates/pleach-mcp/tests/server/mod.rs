@@ -1,4 +1,4 @@
-//! An MCP server made with rmcp, as child process and over HTTP.
+//! An MCP server built with rmcp, which runs as a child process or over HTTP.
 
 #![allow(dead_code, reason = "each test target uses a part of it")]
 
@@ -21,12 +21,13 @@ use rmcp::service::{RequestContext, RoleServer};
 use rmcp::{ServerHandler, ServiceExt as _};
 use serde_json::{Value, json};
 
-/// The variable that makes a test program the server.
+/// The environment variable that turns a test program into the server.
 const MODE: &str = "PLEACH_MCP_TEST_SERVER";
 /// The variable with the file that the server writes to.
 pub(crate) const LOG: &str = "PLEACH_MCP_TEST_LOG";
 
-/// Returns the command that starts this test program as a server. The program must have a test of this name that calls [`serve_if_asked`].
+/// Returns the command that starts this test program as a server. The program must have a test of this name that calls
+/// [`serve_if_asked`].
 pub(crate) fn command(test: &str) -> McpCommand {
     let program = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
     McpCommand::new(program).args(["--exact", test, "--nocapture"]).env(MODE, "1")

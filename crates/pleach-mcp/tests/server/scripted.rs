@@ -1,4 +1,4 @@
-//! An HTTP server that replies as a test says, right or wrong.
+//! An HTTP server that replies as a test script says, correctly or not.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -23,7 +23,7 @@ impl HttpRequest {
         self.headers.iter().find(|(other, _)| other == name).map(|(_, value)| value.as_str())
     }
 
-    /// Returns the method of the message, or an empty text if it has none.
+    /// Returns the method of the message, or an empty string if it has none.
     pub(crate) fn method(&self) -> &str {
         self.message["method"].as_str().unwrap_or_default()
     }
@@ -40,7 +40,7 @@ impl HttpRequest {
 
 /// The server's reaction to a request.
 pub(crate) enum Reply {
-    /// Sends a response whole.
+    /// Sends a whole response.
     Whole(String),
     /// Sends the beginning of a response, and keeps the connection open.
     Held(String),
@@ -123,7 +123,8 @@ impl Scripted {
     }
 }
 
-/// Starts a server. If the script has no reply to a request, the server answers correctly; it has sessions, but no stream of notices.
+/// Starts a server. If the script has no reply to a request, the server answers correctly. It supports sessions, but
+/// has no general stream.
 pub(crate) async fn serve(script: impl Fn(&HttpRequest) -> Option<Reply> + Send + Sync + 'static) -> Scripted {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
@@ -193,7 +194,7 @@ async fn read(stream: &mut BufReader<TcpStream>) -> Option<HttpRequest> {
     Some(HttpRequest { verb, headers, message })
 }
 
-/// Returns the reply of a good server.
+/// Returns the reply of a correct server.
 pub(crate) fn good(asked: &HttpRequest) -> Reply {
     match (asked.verb.as_str(), asked.method()) {
         ("POST", "initialize") => Reply::json(&asked.answer(introduction())).with("mcp-session-id: s-1"),

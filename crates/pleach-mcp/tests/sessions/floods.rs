@@ -1,4 +1,4 @@
-//! Servers that send without end. Their messages are counted, and refused above the limits.
+//! Tests of servers that send without end. Their messages are counted, and the limits end the session.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,8 @@ use serde_json::{Value, json};
 use crate::hostile::script;
 use crate::server::scripted::{self, Reply, Scripted, contents, event};
 
-/// The bytes that a flood may send before the client is gone: the limit, and the bytes in buffers of the system.
+/// The maximum number of bytes that a flood sends before it sees the client leave: the limit, and the bytes in the
+/// system's buffers.
 const BUFFERED: usize = 32 << 20;
 
 fn builder(url: &str) -> McpToolsetBuilder {
@@ -163,7 +164,7 @@ async fn a_child_that_floods_a_call_is_ended() {
     }
 }
 
-// The child reads no answers, so that they wait for it.
+// The child does not read the answers, so they pile up.
 #[tokio::test]
 async fn a_child_that_takes_no_answers_is_ended() {
     let pings =
@@ -192,7 +193,8 @@ async fn nothing_but_its_answer_extends_a_call() {
     }
 }
 
-// Streams that end at once are opened later and later. About twenty minutes pass here, by a clock that does not wait.
+// Streams that end at once are opened again after longer and longer waits. About twenty minutes pass here, by a clock
+// that does not wait.
 #[tokio::test]
 async fn streams_that_end_at_once_are_opened_ever_later_and_given_up() {
     let endings = ["", "retry: 0\n\n", ": hi\n\n", "retry: 1\nid: 7\ndata: \n\n"];
@@ -210,7 +212,7 @@ async fn streams_that_end_at_once_are_opened_ever_later_and_given_up() {
     }
 }
 
-/// A clock that ends short sleeps at once. Long sleeps are time-outs, and never end.
+/// A clock that ends short sleeps at once. Long sleeps are time-outs and never end.
 #[derive(Debug)]
 struct HastyClock;
 
@@ -228,7 +230,7 @@ impl pleach_core::Clock for HastyClock {
     }
 }
 
-// The answer never comes. Its stream is resumed again and again, and brings nothing.
+// The answer never comes: its stream is resumed again and again, but brings nothing.
 #[tokio::test]
 async fn an_answer_whose_stream_is_resumed_in_vain_is_an_error() {
     let server = scripted::serve(|asked| match (asked.verb.as_str(), asked.method()) {

@@ -1,11 +1,12 @@
-//! Servers that break the rules.
+//! Tests of servers that break the rules of the protocol.
 
 use std::time::Duration;
 
 use pleach_context::Tool as _;
 use pleach_mcp::{McpCommand, McpError, McpToolset};
 
-/// A server in a shell. It answers the first exchange, and then runs the script. `answer RESULT` answers the next request.
+/// Returns a server that is a shell script. It answers the first exchange, and then runs `then`. `answer RESULT`
+/// answers the next request.
 pub(crate) fn script(then: &str) -> McpCommand {
     let prelude = r#"
         next() { read -r line; id=$(printf '%s' "$line" | sed -n 's/.*"id":\([0-9]*\).*/\1/p'); }
@@ -90,7 +91,7 @@ async fn a_server_that_hangs_is_replaced() {
     assert_eq!(toolset.list_tools(None).await.unwrap()[0].name(), "a");
 }
 
-// A server that is slow for one request only keeps its session.
+// If a server is slow for only one request, its session is kept.
 #[tokio::test]
 async fn a_slow_server_that_answers_a_ping_is_kept() {
     let slow =

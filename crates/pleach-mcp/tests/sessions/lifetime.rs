@@ -33,7 +33,7 @@ fn below_a_shell(pid_file: &Path) -> McpCommand {
 }
 
 fn is_running(pid: &str) -> bool {
-    // A zombie would be seen as running, so it must be reaped.
+    // A zombie would also be listed here, so the process must be reaped.
     Path::new("/proc").join(pid.trim()).exists()
 }
 
@@ -89,7 +89,7 @@ fn a_child_ends_with_the_runtime() {
     let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime().block_on(async { toolset.list_tools(None).await.map(drop) }).unwrap();
     let pid = std::fs::read_to_string(&pid_file).unwrap();
-    // The session is gone with its runtime; another runtime opens another one.
+    // The session ended with its runtime. Another runtime opens another session.
     let second = runtime();
     second.block_on(async {
         assert_eq!(toolset.list_resources(None).await.unwrap().len(), 1);
@@ -119,7 +119,7 @@ async fn a_server_that_cannot_be_started_is_named_and_left_alone_after_a_while()
     assert!(matches!(error, McpError::Connect { .. }), "{error}");
 }
 
-// The last list outlives the server, which is reached again after it is back.
+// The agent keeps the last list while the server is down, and reaches the server again after its restart.
 #[tokio::test]
 async fn an_http_server_that_was_killed_is_reached_again() {
     let running = server::http::serve().await;

@@ -1,4 +1,4 @@
-//! Tools, resources and prompts, as child process and over HTTP.
+//! Tests of tools, resources and prompts of a child process and of a server over HTTP.
 
 use pleach_context::Tool as _;
 use pleach_core::Part;

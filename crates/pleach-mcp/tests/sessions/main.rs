@@ -1,4 +1,4 @@
-//! Sessions with servers: how they begin, what they list, how they end, and how they begin again.
+//! Tests of sessions with servers, from the first exchange to restarts.
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 #[path = "../server/mod.rs"]

@@ -1,4 +1,4 @@
-//! Lists and results with odd members. Odd members are left out, and the rest works.
+//! Tests of lists and results with invalid members, which are left out without affecting the rest.
 
 use pleach_context::Tool as _;
 use pleach_mcp::{McpEndpoint, McpToolset};

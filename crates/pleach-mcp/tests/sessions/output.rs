@@ -1,4 +1,4 @@
-//! The standard output of a child: messages spread over lines, broken messages, and logs.
+//! Tests of the standard output of a child: messages spread over lines, broken messages, and logs.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ async fn messages_are_read_in_whatever_lines() {
         r#"{\r\n  "jsonrpc": "2.0",\r\n\r\n  "id": ID,\r\n  "result": LIST\r\n}\r\n"#,
         r#"{"jsonrpc":"2.0","id":ID,"result":{\n"tools":[\n{"name":"a","inputSchema":{}}\n]}}\n"#,
         r#"[\n{"jsonrpc":"2.0","id":ID,"result":LIST}\n]\n"#,
-        // After a mark of the encoding, after white space, in one line with others.
+        // After a byte order mark, after white space, or on one line with other messages.
         r#"\357\273\277{"jsonrpc":"2.0","id":ID,"result":LIST}\n"#,
         r#"\n\n  \t{"jsonrpc":"2.0","id":ID,"result":LIST}  \r\n"#,
         r#"{"jsonrpc":"2.0","method":"notifications/x"}{"jsonrpc":"2.0","id":ID,"result":LIST}\n"#,
@@ -38,9 +38,9 @@ async fn messages_are_read_in_whatever_lines() {
         r#"{cfg} {"level":1} it is "ready {"id":ID,"result":LIST,"jsonrpc":"2.0"}\n"#,
         r#"{"jsonrpc":"2.0","method":"notifications/x"} INFO {"jsonrpc":"2.0","id":ID,"result":LIST} ok\n"#,
         r#"{"jsonrpc":"2.0","id":ID,"result":LIST} answered in 3 ms {"a":1}\n"#,
-        // After the beginning of another message, on its line.
+        // On the line of another message that is not finished.
         r#"{"jsonrpc":"2.0","id":99,"result":{"a":"x{"jsonrpc":"2.0","id":ID,"result":LIST}\n"#,
-        // In a batch with others.
+        // In a batch with other messages.
         r#"[{"jsonrpc":"2.0","id":99,"result":{}},7,{"jsonrpc":"2.0","id":"ID","result":LIST}]\n"#,
         // With members that are odd.
         r#"{"id":"ID","result":LIST}\n"#,
@@ -100,7 +100,7 @@ async fn the_error_of_a_message_that_cannot_be_read_shows_the_request_and_how_it
     }
 }
 
-// Objects in other notations belong to logs, if nothing marks them as messages.
+// Objects in other notations belong to logs unless they name the protocol.
 #[tokio::test]
 async fn objects_that_a_log_prints_are_passed_over() {
     let log = r#"{\047id\047: ID, \047result\047: \047ok\047}\n{ id: ID, error: x }\n{\047jsonrpc\047: \0472.0\047, \047id\047: ID, \047method\047: \047tools/list\047}\n"#;
@@ -108,7 +108,7 @@ async fn objects_that_a_log_prints_are_passed_over() {
     assert_eq!(listed(&text).await.unwrap(), ["a"]);
 }
 
-// The answer does not take as long as the limit of the call, which is 30 seconds.
+// The error comes before the limit of the call, which is 30 seconds.
 #[tokio::test]
 async fn the_lines_of_a_log_keep_no_message_open() {
     let begun = r#"{"jsonrpc":"2.0","id":%s,"result":{"tools":[{"name":"a\n"#;

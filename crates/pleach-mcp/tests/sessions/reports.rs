@@ -1,4 +1,4 @@
-//! Servers that users of other clients have reported, each with its report.
+//! Tests of servers that failed with other clients. Each test is named after the users' report.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::hostile::{names as names_of_child, script};
 use crate::server::scripted::{self, Reply, Scripted};
 
-/// The tools of a server that lists these.
+/// Returns the tools of a server that lists these.
 async fn tools(listed: Value) -> (Vec<McpTool>, Scripted) {
     let page = json!({"tools": listed});
     let server = scripted::serve(move |asked| {
@@ -36,7 +36,7 @@ async fn gitlab_mcp_286_empty_schemas() {
     assert_eq!(tools[0].declaration().unwrap().parameters_json_schema, None);
 }
 
-/// One tool without a schema, and the list of all tools was an error.
+/// One tool has no schema, and clients got an error instead of the list of tools.
 #[tokio::test]
 async fn mastra_21859_a_tool_without_a_schema() {
     let good = json!({"type": "object", "properties": {"name": {"type": "string"}}});
@@ -44,7 +44,7 @@ async fn mastra_21859_a_tool_without_a_schema() {
     assert_eq!(names(&tools), ["badTool", "goodTool"]);
 }
 
-/// Frameworks of PHP write an empty object as an empty list, also inside of a schema.
+/// PHP frameworks write an empty object as an empty list, even inside a schema.
 #[tokio::test]
 async fn lists_for_empty_objects() {
     let listed = json!([
@@ -55,7 +55,7 @@ async fn lists_for_empty_objects() {
     assert_eq!(names(&tools), ["a", "b"]);
 }
 
-/// The schema of results has no type, and no tool was shown.
+/// The schema of results has no type, and clients showed no tool.
 #[tokio::test]
 async fn claude_code_10825_output_schemas_without_a_type() {
     let output = json!({"anyOf": [{"type": "string"}, {"type": "object"}], "$schema": "http://json-schema.org/draft-07/schema#"});
@@ -65,7 +65,7 @@ async fn claude_code_10825_output_schemas_without_a_type() {
     assert_eq!(Value::Object(tools[0].output_schema().unwrap().clone()), output);
 }
 
-/// A property whose schema is `true`, and 311 tools were lost.
+/// The schema of one property is `true`, and a client lost all 311 tools.
 #[tokio::test]
 async fn hermes_agent_101804_boolean_schemas_of_properties() {
     let schema = json!({"type": "object", "properties": {"any": true, "none": false, "n": {"type": "integer"}}});
@@ -92,7 +92,7 @@ async fn inspector_987_members_that_are_null() {
     assert_eq!(names(&tools(listed).await.0), ["a"]);
 }
 
-/// The cursor after the last page is an empty text, and clients asked without end.
+/// The cursor after the last page is an empty string, and clients requested pages without end.
 #[tokio::test]
 async fn java_sdk_628_and_langchain_mcp_adapters_234_an_empty_cursor() {
     let server = scripted::serve(|asked| {
@@ -105,7 +105,8 @@ async fn java_sdk_628_and_langchain_mcp_adapters_234_an_empty_cursor() {
     assert_eq!(server.count("tools/list"), 1);
 }
 
-/// The only page has a cursor that gives the page again: tools, resources and prompts were listed twenty times.
+/// The cursor of the only page leads to the same page again, and a client listed tools, resources and prompts twenty
+/// times.
 #[tokio::test]
 async fn codebase_memory_mcp_1247_a_cursor_that_gives_the_page_again() {
     let server = scripted::serve(|asked| {
@@ -140,7 +141,7 @@ async fn python_sdk_2556_all_pages_are_read() {
     assert_eq!(toolset.list_tools(None).await.unwrap().len(), 42);
 }
 
-/// A server that was restarted refuses the session of before, and clients kept it for ever.
+/// A restarted server refuses its earlier session, but clients used that session forever.
 #[tokio::test]
 async fn adk_python_6822_and_mastra_7675_a_session_that_was_ended_at_the_server() {
     for (status, body) in [

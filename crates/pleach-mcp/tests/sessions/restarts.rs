@@ -1,4 +1,4 @@
-//! Answers over HTTP: matching them to requests, and the replies of restarted servers.
+//! Tests of answers over HTTP: how they are matched to requests, and what restarted servers reply.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,7 +20,7 @@ async fn read(toolset: &McpToolset) -> Result<Part, McpError> {
     Ok(contents.remove(0).part)
 }
 
-/// Reads a resource of a server that replies like this.
+/// Reads a resource of a server that sends this reply.
 async fn read_from(reply: impl Fn(&HttpRequest) -> Reply + Send + Sync + 'static) -> Result<Part, McpError> {
     let server = scripted::serve(move |asked| (asked.method() == "resources/read").then(|| reply(asked))).await;
     read(&toolset(&server.url)).await
@@ -207,7 +207,7 @@ async fn an_answer_may_come_on_the_general_stream() {
     let server = scripted::serve(|asked| match (asked.verb.as_str(), asked.method()) {
         ("POST", "resources/read") => Some(Reply::accepted()),
         ("GET", _) => {
-            // The ids of requests count from zero: that of the first exchange is 0.
+            // The ids of requests count from zero. The first exchange has the id 0.
             let answers: String = (1..5)
                 .map(|id| event(&json!({"jsonrpc": "2.0", "id": id.to_string(), "result": contents()})))
                 .collect();
@@ -219,7 +219,7 @@ async fn an_answer_may_come_on_the_general_stream() {
     assert_eq!(read(&toolset(&server.url)).await, Ok(hello()));
 }
 
-/// Returns the error for a server that repeats `said`, at its URL with this query and this header.
+/// Returns the error for a server that repeats `said`. Its URL has this query, and its requests have this header.
 async fn repeated(said: &'static str, query: &str, name: &str, value: &str) -> String {
     let script = move |asked: &HttpRequest| {
         (asked.method() == "resources/read").then(|| {
@@ -258,7 +258,7 @@ async fn all_names_of_this_machine_lead_to_it() {
     }
 }
 
-// The server sends the head and then nothing: only what it announces can be judged.
+// The server sends the head and then nothing, so only the announced length can be judged.
 #[tokio::test]
 async fn an_answer_that_announces_too_many_bytes_is_refused_at_once() {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 4001\r\n\r\n";
@@ -277,7 +277,7 @@ async fn yield_often() {
     }
 }
 
-// The status is known: a body that does not end costs five seconds, not the time of the call.
+// The status is known, so a body that does not end costs five seconds and not the whole time of the call.
 #[tokio::test]
 async fn the_body_of_a_refusal_is_waited_for_five_seconds() {
     let head = "HTTP/1.1 500 Internal Server Error\r\ncontent-length: 100\r\n\r\nout of paper";

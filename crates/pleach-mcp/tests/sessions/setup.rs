@@ -1,4 +1,4 @@
-//! Set-up errors name the part at fault, and show no secret.
+//! Tests that set-up errors name the faulty part and show no secret.
 
 use pleach_mcp::{McpCommand, McpEndpoint, McpServer, McpSetupError, McpToolset};
 

@@ -1,4 +1,4 @@
-//! Reads an answer that is not streamed, with the functions that streamed ones share.
+//! Reads an answer that is not streamed. Streamed answers use some of these functions as well.
 
 use pleach_core::{Content, FunctionCall, Map, Owned, Part};
 use pleach_model::{LlmResponse, ModelError};
@@ -24,7 +24,7 @@ pub(super) fn read(reading: &Reading<'_>, message: &Value) -> Result<LlmResponse
     whole(reading, parts, (finish, faults.into_text()), &usage, version)
 }
 
-/// Makes the response of all parts, with the finish reason and the faults of the arguments of its calls.
+/// Creates the response from all parts, the finish reason and the faults of the calls.
 ///
 /// # Errors
 /// The provider failed.
@@ -50,8 +50,8 @@ pub(super) fn whole(
     Ok(response)
 }
 
-/// Returns the part of a block. A block of a kind without a part is left out. A call without a name, or with an input that cannot be
-/// read, is left out and noted.
+/// Returns the part for a block, or `None` if there is no part for its kind. A call without a name, or with an input
+/// that cannot be read, is left out and noted.
 pub(super) fn part(block: &Map, faults: &mut CallFaults) -> Option<Part> {
     let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let signature = |key: &str| Some(text(key)).filter(|text| !text.is_empty()).map(|text| text.into_bytes().into());

@@ -116,7 +116,7 @@ impl Writer<'_> {
                 blocks.push(self.file(uri, file.mime_type.as_deref())?);
             }
         }
-        // A turn without blocks is refused; an empty or blank text keeps its place in the conversation.
+        // The provider refuses a turn without blocks, so a content with only blank texts is sent as ".".
         if blocks.is_empty() && results.is_empty() && !content.parts().is_empty() {
             blocks.extend(text_block(".".to_owned()));
         }
@@ -149,8 +149,9 @@ impl Writer<'_> {
     }
 }
 
-/// Returns a thought with its signature, unchanged. A thought without a text is redacted, one with an empty text is not. Thoughts of
-/// other models have no signature that the provider takes.
+/// Returns the block of a thought, with its signature unchanged. A thought without a text becomes a redacted block; a
+/// thought with an empty text does not. Returns `None` if there is no signature in UTF-8, because the thought is then
+/// another model's.
 fn thinking(part: &Part) -> Option<Value> {
     let signature = std::str::from_utf8(part.thought_signature.as_ref()?.as_ref()).ok()?;
     match &part.text {
@@ -184,7 +185,8 @@ fn result(response: &FunctionResponse) -> Value {
     Value::Array(text_block(text).into_iter().chain(media).collect())
 }
 
-/// Returns the text of a result: the `content` of MCP tools, the value of `{"result": value}`, or the whole result as JSON.
+/// Returns the text of a result: the `content` of MCP tools, the value of `{"result": value}`, or the whole result as
+/// JSON.
 fn result_text(response: &FunctionResponse) -> String {
     let Some(members) = response.response.as_ref().filter(|members| !members.is_empty()) else { return String::new() };
     let as_text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);

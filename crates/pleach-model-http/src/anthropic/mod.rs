@@ -1,4 +1,4 @@
-//! Anthropic messages.
+//! The wire format of Anthropic messages.
 
 mod answer;
 mod messages;
@@ -14,10 +14,10 @@ use crate::HttpModelBuilder;
 use crate::schema::Dialect;
 use crate::wire::{Decoder, Prepared, Provider, Reading, Wire};
 
-/// Makes a builder for a model of Anthropic.
+/// Creates a builder for a model of Anthropic.
 ///
-/// By default the key is read from `ANTHROPIC_API_KEY`, and the base URL from `ANTHROPIC_BASE_URL` or Anthropic's own is used. An answer
-/// has at most 8,192 tokens unless the agent's settings say otherwise. ADK: `AnthropicLlm`
+/// By default the key is read from `ANTHROPIC_API_KEY`. The base URL is read from `ANTHROPIC_BASE_URL`, or is
+/// Anthropic's own. An answer has at most 8,192 tokens unless the agent's settings say otherwise. ADK: `AnthropicLlm`
 ///
 /// ```no_run
 /// # fn main() -> Result<(), pleach_model_http::ModelSetupError> {
@@ -53,7 +53,7 @@ impl Wire for Anthropic {
         &schema::DIALECT
     }
 
-    // An output schema is sent as a tool that must be called, so no other tool can be.
+    // An output schema is sent as a tool that must be called, so the model could not call other tools.
     fn capabilities(&self, _: bool) -> ModelCapabilities {
         ModelCapabilities::default().pairs_calls_by_id(true)
     }

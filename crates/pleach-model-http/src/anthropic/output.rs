@@ -1,4 +1,4 @@
-//! [`OutputTool`]: a tool that the model calls with an answer of a schema.
+//! [`OutputTool`]: a tool that the model calls with an answer that fits the output schema.
 
 use pleach_core::{Content, Part};
 use pleach_model::{LlmRequest, LlmResponse};
@@ -11,7 +11,8 @@ use crate::schema::{Keys, fit_answer};
 pub(super) const NAME: &str = "structured_output";
 const VALUE: &str = "response";
 
-/// The tool of a request with an output schema. With other tools in the request, a call of this one ends the answer.
+/// The tool that is added to a request with an output schema. If the request has other tools, a call of this tool ends
+/// the answer.
 pub(super) struct OutputTool {
     input: Value,
     /// Whether the answer is wrapped in a member of the input, because the input has to be an object.
@@ -45,7 +46,8 @@ impl OutputTool {
         })
     }
 
-    /// Returns how the call is forced: this tool if it is the only one, otherwise any tool. While the model thinks, no call can be forced.
+    /// Returns how the call is forced: this tool if it is the only one, otherwise any tool. While the model thinks, no
+    /// call can be forced.
     pub(super) fn choice(thinks: bool, is_alone: bool) -> Value {
         match (thinks, is_alone) {
             (true, _) => json!({"type": "auto", "disable_parallel_tool_use": true}),
@@ -54,7 +56,7 @@ impl OutputTool {
         }
     }
 
-    /// Returns true if the pieces of the input are pieces of the answer.
+    /// Returns true if pieces of the input can be streamed as pieces of the answer.
     pub(super) fn streams(&self) -> bool {
         !self.is_nested && self.keys.is_none()
     }

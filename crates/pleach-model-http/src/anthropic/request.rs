@@ -9,7 +9,7 @@ use crate::functions::{callable, parameters};
 use crate::settings::refuse_unsupported;
 use crate::wire::Prepared;
 
-/// The most tokens of an answer, if the settings name no number. The provider requires one.
+/// The maximum number of tokens of an answer if the settings have none. The provider requires a maximum.
 const MAX_TOKENS: u32 = 8_192;
 
 /// Writes the request.

@@ -29,7 +29,7 @@ pub(super) struct MessageStream<'a> {
     amount: Amount,
 }
 
-/// A growing block, with the text of a call's input.
+/// A block that grows. For a call, it also has the text of the input.
 struct Block {
     block: Map,
     input: ArgumentText,
@@ -135,7 +135,8 @@ impl<'a> MessageStream<'a> {
         }
     }
 
-    /// Returns the block that begins again. It has this id and name, and is open at this index, or was stopped before its input was whole.
+    /// Returns the existing block that this block begins again. It has the same id and name, and either is open at this
+    /// index or was stopped before its input was whole.
     fn begun_before(&self, index: u64, block: &Map) -> Option<usize> {
         let place = *self.by_id.get(id_of(block)?)?;
         let begun = &self.blocks[place];
@@ -144,7 +145,7 @@ impl<'a> MessageStream<'a> {
         (is_same && continues).then_some(place)
     }
 
-    /// Returns the block of an index. If there is none, begins one of this kind.
+    /// Returns the block at an index. If there is none, begins a block of this kind.
     fn block(&mut self, index: u64, kind: &str) -> &mut Block {
         let place = *self.places.entry(index).or_insert(self.blocks.len());
         if place == self.blocks.len() {
@@ -154,7 +155,7 @@ impl<'a> MessageStream<'a> {
         &mut self.blocks[place]
     }
 
-    /// Returns true if a block is the call that holds the answer.
+    /// Returns true if a block is the call whose input is the answer.
     fn is_output(&self, block: &Map) -> bool {
         self.output.is_some() && block.get("name") == Some(&json!(output::NAME))
     }

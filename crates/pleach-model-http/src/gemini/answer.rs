@@ -20,7 +20,7 @@ pub(super) fn whole(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse
     let is_fault = finish.is_some_and(|finish| finish.has_failed() || finish.is_stop());
     if has_parts || reason == Some("STOP") {
         response.error_code = None;
-        // A failure and a stopped answer show the provider's message.
+        // The provider's message is only shown for a failure or a stopped answer.
         if !is_fault {
             response.error_message = None;
         }
@@ -37,8 +37,8 @@ pub(super) fn whole(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse
     Ok(response)
 }
 
-/// Sets the end of a whole answer: the one that its finish reason means, or the one of unreadable calls. In an answer without calls, finish
-/// reasons stay errors.
+/// Applies the finish reason to a whole answer, or reports its unreadable calls. If an answer was stopped early but has
+/// no calls, it is left unchanged.
 ///
 /// # Errors
 /// The provider failed.
@@ -64,7 +64,7 @@ pub(super) fn conclude(
     Ok(())
 }
 
-/// Returns the candidate that is used: the first. The request asks for one.
+/// Returns the first candidate, which is the one that is used. The request asks for only one.
 pub(super) fn candidate(answer: &Value) -> Option<&Value> {
     candidates(answer).find(|candidate| number(candidate) == 0)
 }
@@ -88,8 +88,8 @@ fn candidates(answer: &Value) -> impl Iterator<Item = &Value> {
     answer.get("candidates").and_then(Value::as_array).into_iter().flatten().filter(|candidate| candidate.is_object())
 }
 
-/// Reads a chunk with its candidate as the aggregator expects it, with the error of the prompt or the message of a finish reason. Unreadable
-/// calls are noted.
+/// Reads a chunk with its candidate into the form that the aggregator expects. The response has the error for a blocked
+/// prompt, or the message of a finish reason. Unreadable calls are added to `faults`.
 pub(super) fn chunk(
     reading: &Reading<'_>,
     answer: &Value,
@@ -132,7 +132,7 @@ pub(super) fn chunk(
 /// Reads the content part by part. An unreadable part is left out, with a warning.
 ///
 /// # Errors
-/// The content is not an object, or a call has members of another shape: the other calls must not run without it.
+/// The content is not an object, or a call in it cannot be read. The other calls must not run without that call.
 fn read_content(reading: &Reading<'_>, mut content: Value, faults: &mut CallFaults) -> Result<Content, ModelError> {
     let parts = content.get_mut("parts").map(Value::take);
     let mut content: Content =

@@ -1,7 +1,7 @@
 //! Arranges calls and their responses in a history as the API demands.
 //!
-//! The API refuses a call without a response, a response without a call, and responses that do not follow their calls. It
-//! reads the key `$ref` in a response as a reference to media.
+//! The API refuses a call without a response, a response without a call, and responses that do not follow their calls.
+//! It reads the key `$ref` in a response as a reference to media.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -11,13 +11,14 @@ use serde_json::{Value, json};
 
 use crate::wire::MISSING_RESULT;
 
-/// The places of a content and of a part in it.
+/// The index of a content, and the index of a part in it.
 type Place = (usize, usize);
 
 /// Puts the responses to the calls of a content after it, one for each call, in the order of the calls.
 ///
-/// Contents that are correct already stay shared. A call without a response gets one that says so. If a call has several responses, the last
-/// one is kept. A response without a call becomes a text, unless a cache may hold the call (`is_cached`).
+/// Contents that are correct already stay shared. A call without a response gets a response that reports this. If a
+/// call has several responses, the last one is kept. A response without a call becomes a text, unless a cache may hold
+/// the call (`is_cached`).
 pub(super) fn pair(contents: &[SharedContent], is_cached: bool) -> Vec<SharedContent> {
     let mut pairs = Pairs::of(contents);
     pairs.leave_what_is_in_place(contents);
@@ -38,7 +39,7 @@ pub(super) fn pair(contents: &[SharedContent], is_cached: bool) -> Vec<SharedCon
 /// The pairs of calls and responses.
 #[derive(Default)]
 struct Pairs {
-    /// The response to each call, by the content of the calls.
+    /// The response to each call, by the index of the content that has the calls.
     answers: HashMap<usize, Vec<Option<Place>>>,
     /// The responses that answer a call, including those that a later one replaces.
     taken: HashSet<Place>,
@@ -68,9 +69,9 @@ impl Pairs {
 
     fn open(&mut self, call: &FunctionCall, place: Place) {
         self.answers.entry(place.0).or_default().push(None);
-        if let Some(id) = given(call.id.as_deref()) {
+        if let Some(id) = non_empty(call.id.as_deref()) {
             let open = self.by_id.entry(id.to_owned()).or_default();
-            // Some models number the calls of each answer from the start.
+            // Some models number the calls of every answer from the start again.
             open.retain(|other| other.0 == place.0);
             open.push_back(place);
         }
@@ -78,7 +79,7 @@ impl Pairs {
     }
 
     fn take(&mut self, response: &FunctionResponse, place: Place) {
-        let by_id = given(response.id.as_deref()).and_then(|id| {
+        let by_id = non_empty(response.id.as_deref()).and_then(|id| {
             let open = self.by_id.get_mut(id)?;
             if open.len() > 1 { open.pop_front() } else { open.front().copied() }
         });
@@ -92,7 +93,7 @@ impl Pairs {
             }
             None
         };
-        let has_id = given(response.id.as_deref()).is_some();
+        let has_id = non_empty(response.id.as_deref()).is_some();
         let call = if has_id { by_id } else { by_name() };
         if let Some((number, call)) = call
             && let Some(answer) = self.answers.get_mut(&number).and_then(|answers| answers.get_mut(call))
@@ -145,24 +146,25 @@ impl Pairs {
 }
 
 /// Returns an id unless it is empty.
-fn given(id: Option<&str>) -> Option<&str> {
+fn non_empty(id: Option<&str>) -> Option<&str> {
     id.filter(|id| !id.is_empty())
 }
 
 /// Returns true if a response has the id of its call, or if the call has none.
 fn has_id_of(response: &Part, call: &FunctionCall) -> bool {
-    let own = response.function_response.as_ref().and_then(|response| given(response.id.as_deref()));
-    given(call.id.as_deref()).is_none_or(|id| own == Some(id))
+    let own = response.function_response.as_ref().and_then(|response| non_empty(response.id.as_deref()));
+    non_empty(call.id.as_deref()).is_none_or(|id| own == Some(id))
 }
 
-/// Returns the part that answers a call: its response, with the id of the call, or one that says that there is none.
+/// Returns the part that answers a call: its response with the call's id or, without a response, a part that reports
+/// this.
 fn response_part(call: &FunctionCall, response: Option<&Part>) -> Part {
     let mut part = response.cloned().unwrap_or_else(|| {
         let error = Map::from_iter([("error".to_owned(), json!(MISSING_RESULT))]);
         Part::function_response(FunctionResponse::new("", call.name.as_deref().unwrap_or_default(), error))
     });
     if let Some(response) = &mut part.function_response {
-        response.id = given(call.id.as_deref()).or(given(response.id.as_deref())).map(str::to_owned);
+        response.id = non_empty(call.id.as_deref()).or(non_empty(response.id.as_deref())).map(str::to_owned);
     }
     part
 }
@@ -232,7 +234,7 @@ mod tests {
             ],
             &[&["call a", "call b"], &["a:1", "b:2"]],
         );
-        // Responses in another order, apart from each other, with other parts between, and one missing.
+        // The responses are separated, in another order and mixed with other parts, and one is missing.
         check(
             vec![
                 ("user", vec![Part::text("hi")]),

@@ -1,4 +1,4 @@
-//! Gemini: the core types are its wire types.
+//! The wire format of Gemini, whose types are the same as the core types.
 
 mod answer;
 mod history;
@@ -13,10 +13,11 @@ use crate::HttpModelBuilder;
 use crate::schema::Dialect;
 use crate::wire::{Decoder, Prepared, Provider, Reading, Wire};
 
-/// Makes a builder for a model of Gemini.
+/// Creates a builder for a model of Gemini.
 ///
-/// By default the key is read from `GOOGLE_API_KEY` or `GEMINI_API_KEY`, and the base URL from `GOOGLE_GEMINI_BASE_URL` or Google's own is
-/// used. A base URL that ends in a version of the API (`…/v1alpha`) replaces `v1beta`. The HTTP options of a request can also set the version.
+/// By default the key is read from `GOOGLE_API_KEY` or `GEMINI_API_KEY`. The base URL is read from
+/// `GOOGLE_GEMINI_BASE_URL`, or is Google's own. A base URL that ends in a version of the API (`…/v1alpha`) replaces
+/// `v1beta`. The HTTP options of a request can also set the version.
 /// ADK: `Gemini`
 ///
 /// ```no_run
@@ -54,7 +55,7 @@ impl Wire for Gemini {
         &schema::DIALECT
     }
 
-    // L27: with a key it cannot combine a schema with tools.
+    // L27: Gemini with a key cannot combine a schema with tools.
     fn capabilities(&self, _: bool) -> ModelCapabilities {
         ModelCapabilities::default()
     }

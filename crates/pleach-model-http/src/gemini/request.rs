@@ -11,7 +11,7 @@ use crate::schema::fit_answer;
 use crate::wire::{Prepared, unsupported};
 
 /// The settings that are outside `generationConfig`.
-const BESIDE: [&str; 5] = ["safetySettings", "tools", "toolConfig", "cachedContent", "serviceTier"];
+const TOP_LEVEL: [&str; 5] = ["safetySettings", "tools", "toolConfig", "cachedContent", "serviceTier"];
 
 /// Writes the request.
 pub(super) fn prepare(model: &str, call: &ModelCall<'_>) -> Result<Prepared, ModelError> {
@@ -31,14 +31,14 @@ pub(super) fn prepare(model: &str, call: &ModelCall<'_>) -> Result<Prepared, Mod
     if let Some(instruction) = request.config.system_instruction.take().filter(|text| !text.is_empty()) {
         body.insert("systemInstruction".to_owned(), json!({"parts": [{"text": instruction}], "role": "user"}));
     }
-    // The backend for keys has no labels, and takes JSON Schema unchanged.
+    // Gemini with a key has no labels, and accepts JSON Schema unchanged.
     request.config.labels = None;
     let schema = request.config.response_schema.take();
     let schema = request.config.response_json_schema.take().or(schema);
     request.config.response_json_schema = schema.map(|schema| fit_answer(&schema, &DIALECT).0);
     let options = request.config.http_options.take();
     let mut settings = to_camel(&request.config).map_err(json)?;
-    for key in BESIDE {
+    for key in TOP_LEVEL {
         if let Some(value) = settings.as_object_mut().and_then(|settings| settings.remove(key)) {
             body.insert(key.to_owned(), value);
         }
@@ -55,7 +55,7 @@ fn path(model: &str, streaming: bool) -> String {
     format!("{model}:{method}")
 }
 
-/// Refuses settings that the backend for keys does not have.
+/// Refuses settings that Gemini with a key does not have.
 fn refuse_unsupported(model: &str, config: &GenerateConfig) -> Result<(), ModelError> {
     for (name, is_set) in [
         ("routing_config", config.routing_config.is_some()),
@@ -70,7 +70,7 @@ fn refuse_unsupported(model: &str, config: &GenerateConfig) -> Result<(), ModelE
     Ok(())
 }
 
-/// Removes the names of media, which the backend for keys refuses.
+/// Removes the names of media, which Gemini with a key refuses.
 fn drop_display_names(content: &mut Value) {
     let parts = content.get_mut("parts").and_then(Value::as_array_mut);
     for part in parts.into_iter().flatten() {

@@ -7,8 +7,8 @@ use crate::schema::Dialect;
 
 pub(super) static DIALECT: Dialect = Dialect { takes_key: |_| true, rewrite, wraps_answers: false };
 
-/// Rewrites keywords that Gemini refuses or ignores: keywords next to a reference, `const`, values of several types in an `enum`, and unknown
-/// properties in `required`.
+/// Rewrites keywords that Gemini refuses or ignores: keywords next to a reference, `const`, values of several types in
+/// an `enum`, and unknown properties in `required`.
 fn rewrite(schema: &mut Map) {
     require_known(schema);
     list_values(schema);

@@ -8,7 +8,7 @@ use super::answer;
 use crate::arguments::CallFaults;
 use crate::wire::{Amount, Decoder, Reading, has_words};
 
-/// The most chunks that are kept of a candidate other than the first.
+/// The maximum number of chunks that are kept of a candidate other than the first.
 const MOST_OTHERS: usize = 100_000;
 
 /// A decoder for the chunks of one answer.
@@ -18,7 +18,7 @@ pub(super) struct GeminiStream<'a> {
     /// Whether a chunk had a finish reason.
     has_ended: bool,
     has_chunks: bool,
-    /// The chunks of another candidate, kept while there is none of the first.
+    /// The chunks of another candidate, kept until the first candidate has a chunk.
     others: Vec<Value>,
     has_first: bool,
     faults: CallFaults,
@@ -56,8 +56,9 @@ impl GeminiStream<'_> {
         Ok(fragment)
     }
 
-    /// Returns true if a candidate belongs to the one that is kept while there is no first one.
-    fn is_of_other(&self, candidate: &Value) -> bool {
+    /// Returns true if the chunks of this candidate are kept: the first candidate has no chunk so far, and no third
+    /// candidate's chunks are kept.
+    fn is_kept_candidate(&self, candidate: &Value) -> bool {
         let first = self.others.first().and_then(answer::any_candidate);
         !self.has_first && first.is_none_or(|first| answer::number(first) == answer::number(candidate))
     }
@@ -74,7 +75,7 @@ impl Decoder for GeminiStream<'_> {
             self.others = Vec::new();
         } else if let Some(other) = answer::any_candidate(&data) {
             // Candidates with other numbers are left out, unless the only candidate has another number.
-            if self.is_of_other(other) {
+            if self.is_kept_candidate(other) {
                 self.amount.events += usize::from(has_content(other) || answer::ends(other));
                 self.others.push(data);
             }
@@ -88,7 +89,7 @@ impl Decoder for GeminiStream<'_> {
         Ok(vec![self.take(&data, candidate)?])
     }
 
-    // The format marks no end: the body just ends.
+    // The format has no end mark; the body just ends.
     fn is_over(&self) -> bool {
         false
     }

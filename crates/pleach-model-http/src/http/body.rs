@@ -19,7 +19,7 @@ use crate::wire::Reading;
 /// The content codings that compress.
 const COMPRESSIONS: [&str; 6] = ["br", "compress", "deflate", "gzip", "x-gzip", "zstd"];
 
-/// The characters of the name of a coding that are shown.
+/// The maximum number of characters of a coding's name that are shown.
 const LONGEST_ENCODING: usize = 32;
 
 /// The body of an answer. Dropping it before its end closes the connection.
@@ -31,7 +31,7 @@ pub(crate) struct Body<'a> {
     pub(super) secrets: Arc<Secrets>,
     /// The limit of the whole request.
     total: Timer,
-    /// The limit since the last content. It starts when the next piece is waited for.
+    /// The limit since the last content. It starts when the reader begins to wait for the next piece.
     idle: Option<Timer>,
     pace: Pace,
 }
@@ -49,20 +49,20 @@ impl<'a> Body<'a> {
 
     /// Returns true if the body is one JSON document, not a stream of events.
     pub(crate) fn is_json(&self) -> bool {
-        self.is_of("application/json")
+        self.has_content_type("application/json")
     }
 
     /// Returns true if the body is a page for people, such as a login page.
     pub(crate) fn is_page(&self) -> bool {
-        self.is_of("text/html")
+        self.has_content_type("text/html")
     }
 
     /// Returns true if the content type is a stream of events.
     pub(crate) fn is_stream(&self) -> bool {
-        self.is_of("text/event-stream")
+        self.has_content_type("text/event-stream")
     }
 
-    fn is_of(&self, kind: &str) -> bool {
+    fn has_content_type(&self, kind: &str) -> bool {
         let own = self.response.headers().get(CONTENT_TYPE).and_then(|own| own.to_str().ok());
         own.is_some_and(|own| own.trim_start().to_ascii_lowercase().starts_with(kind))
     }
@@ -84,7 +84,8 @@ impl<'a> Body<'a> {
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, ModelError> {
         let Self { response, reading, limits, total, idle, pace, .. } = self;
         let idle = idle.get_or_insert_with(|| Timer::start(reading.call.clock, TimeLimit::Idle(limits.idle)));
-        // A piece that has arrived wins over a limit, so a fast server would hide the limits: check them now and then.
+        // A piece that has arrived wins over a limit, so with a fast server no limit would be noticed. Check the limits
+        // now and then.
         if pace.step().await {
             for timer in [&mut *total, &mut *idle] {
                 if timer.is_over().await {
@@ -152,13 +153,13 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Reads the body of an error, as far as possible.
+    /// Reads the body of an error, or the part of it that comes in time.
     pub(super) async fn failure(mut self) -> Option<Failure> {
         let Self { response, reading, limits, total, .. } = &mut self;
         let mut text = Vec::new();
         let read = read_error(response, &mut text, usize::MAX, |_| {});
         let limit = TimeLimit::Failure(limits.idle.min(ERROR_WAIT));
-        // The bytes that came in time may be the whole body, on a connection that stays open.
+        // If the connection stays open, the bytes that came in time may be the whole body.
         let _: Result<bool, TimeLimit> = within(read, total, &mut Timer::start(reading.call.clock, limit)).await;
         Failure::in_error(&text)
     }
@@ -167,7 +168,7 @@ impl<'a> Body<'a> {
 /// The error for a document that would take too much memory.
 pub(super) const TOO_HEAVY: &str = "its JSON has too many values";
 
-/// The characters that are shown of a text that is not JSON.
+/// The maximum number of characters that are shown of a text that is not JSON.
 const SHOWN: usize = 200;
 
 /// Returns the beginning of a text that is neither JSON nor a page.

@@ -54,9 +54,9 @@ struct Progress {
     pending: AtomicUsize,
     /// The number of events that have been read.
     events: AtomicUsize,
-    /// Whether the body has ended, so that a following event was not ended by the server.
+    /// Whether the body has ended. If an event follows, the server did not terminate it.
     ended: AtomicBool,
-    /// Whether content has come since the last piece was waited for.
+    /// Whether content has come since the reader began to wait for the last piece.
     has_content: AtomicBool,
 }
 
@@ -175,7 +175,8 @@ fn items(value: Value) -> Vec<Value> {
     }
 }
 
-/// Returns the bytes of the body while neither an event nor the whole body is too large. Ends the last event if the server has not.
+/// Returns the bytes of the body, and an error as soon as an event or the whole body is too large. Terminates the last
+/// event if the server has not.
 fn bounded<'a>(
     mut body: Body<'a>,
     reading: Reading<'a>,
@@ -220,7 +221,7 @@ fn stream_too_large(reading: &Reading<'_>, limits: &Limits) -> ModelError {
     reading.invalid(format!("more than {limit} bytes in all; allow more with `.max_stream_bytes(…)`"))
 }
 
-/// The bytes that are kept of a body that may not be a stream of events.
+/// The maximum number of bytes that are kept of a body that may not be a stream of events.
 const LONGEST_BEGIN: usize = 1_024;
 
 /// Describes a body without events, unless it was cut off.

@@ -10,10 +10,10 @@ use super::reason::{self, is_of_no_route, says_something};
 use crate::finish::Finish;
 use crate::wire::WRONG_ADDRESS;
 
-/// The characters of the provider's name of a failure that are kept.
+/// The maximum number of characters that are kept of the provider's name for a failure.
 const LONGEST_NAME: usize = 64;
 
-/// The characters of the provider's message that are kept. Errors show fewer.
+/// The maximum number of characters that are kept of the provider's message. Errors show fewer.
 const LONGEST_MESSAGE: usize = 2_000;
 
 /// A provider's report of a failed call, in any format.
@@ -21,22 +21,23 @@ const LONGEST_MESSAGE: usize = 2_000;
 pub(crate) struct Failure {
     /// The status in the body.
     status: Option<u16>,
-    /// The provider's name of the failure.
+    /// The provider's name for the failure.
     name: Option<String>,
     message: Option<String>,
     retry_after: Option<Duration>,
     /// Whether the report is probably not from a model server.
     is_foreign: bool,
-    /// Whether the choice with the failure has a finish reason of failure.
+    /// Whether the choice with the failure has a finish reason that means failure.
     ends_failed: bool,
 }
 
 impl Failure {
     /// Reads the failure in a document that should be an answer, or an event of one; `None` if it is not a failure.
     ///
-    /// Known shapes: `error` as an object, a text or a list; an `error` inside a choice; a `base_resp` with a status other than 0;
-    /// `{"object": "error"}` and `{"type": "error"}`; and, in documents without an answer, `errors`, `detail`, `message` and other members that
-    /// [`reason`] knows. A list is a failure if one of its entries is.
+    /// Known forms are `error` as an object, a text or a list; an `error` inside a choice; a `base_resp` with a status
+    /// other than 0; `{"object": "error"}` and `{"type": "error"}`. In documents without an answer, `errors`, `detail`,
+    /// `message` and other members that [`reason`] knows are also a failure. A list is a failure if it has a failure as
+    /// an entry.
     pub(crate) fn in_answer(body: &Value) -> Option<Self> {
         if let Value::Array(items) = body {
             return items.iter().find_map(Self::in_answer);
@@ -44,7 +45,7 @@ impl Failure {
         if let Some(error) = reason::member(body, "error").filter(|error| says_something(error)) {
             return Some(Self::of_error(error, body));
         }
-        if let Some(failure) = Self::beside_an_answer(body).or_else(|| Self::in_choice(body)) {
+        if let Some(failure) = Self::in_base_response(body).or_else(|| Self::in_choice(body)) {
             return Some(failure);
         }
         let is_error = ["object", "type"].iter().any(|key| body.get(*key).and_then(Value::as_str) == Some("error"));
@@ -71,11 +72,11 @@ impl Failure {
     }
 
     /// Reads the status that MiniMax puts into every answer. 0 means success.
-    fn beside_an_answer(body: &Value) -> Option<Self> {
+    fn in_base_response(body: &Value) -> Option<Self> {
         let base = reason::member(body, "baseresp")?;
         let code = reason::member(base, "statuscode")?;
         let code = code.as_i64().or_else(|| code.as_str()?.trim().parse().ok()).filter(|code| *code != 0)?;
-        // A retry does not help with the others.
+        // A retry does not help with other codes.
         let status = match code {
             1001 => Some(504),
             1002 => Some(429),
@@ -118,7 +119,7 @@ impl Failure {
         }
     }
 
-    /// Marks the failure as one of a model server.
+    /// Marks the failure as reported by a model server.
     pub(crate) fn of_a_model(self) -> Self {
         Self { is_foreign: false, ..self }
     }
@@ -169,7 +170,8 @@ impl Failure {
         Self { status, name, message, retry_after, is_foreign: false, ends_failed: false }
     }
 
-    /// Converts the failure to an error. If the response has no status of failure, the status in the body is used, or the one that the name means.
+    /// Converts the failure to an error. Without `status`, the status in the body is used, or otherwise the status that
+    /// the failure's name means.
     pub(crate) fn into_error(self, model: &str, status: Option<u16>, hide: impl Fn(&str) -> String) -> ModelError {
         let status = status.or(self.status).or_else(|| self.name.as_deref().and_then(meant));
         let mut error = match status {
@@ -352,7 +354,7 @@ mod tests {
         assert!(error.contains(": a page of HTML: 502 Bad Gateway; try again later"), "{error}");
         let error = text(&"x".repeat(60_000), 500);
         assert!(error.chars().count() < 450, "{error}");
-        // The address is doubted only if the answer is not from a model server.
+        // The advice is to check the address only if the answer is not from a model server.
         for (body, status, advice) in [
             ("<html>", 400, WRONG_ADDRESS),
             (r#"{"foo": 1}"#, 422, WRONG_ADDRESS),

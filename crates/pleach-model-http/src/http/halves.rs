@@ -1,8 +1,8 @@
-//! Characters whose two halves come in two events.
+//! Joins characters whose two halves come in two events.
 //!
-//! JSON writes a character beyond U+FFFF as two escapes, `\ud83d\ude00`. Some servers cut texts between them. Rust's strings
-//! cannot hold half a character, so a half at the end or the beginning of a text is marked before the event is parsed, and joined
-//! afterwards. Halves in the middle of a text are left to `big_integers_as_strings`.
+//! JSON writes a character beyond U+FFFF as two escapes, `\ud83d\ude00`. Some servers cut texts between them. Rust's
+//! strings cannot hold half a character, so a half at the end or the beginning of a text is marked before the event is
+//! parsed, and joined afterwards. Halves in the middle of a text are left to `big_integers_as_strings`.
 
 use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
@@ -14,13 +14,14 @@ use serde_json::Value;
 
 use crate::wire::index;
 
-/// The first of the characters that represent halves, at the end of the private use area. `FIRST_MARK + n` is U+D800 + n.
+/// The first of the characters that represent halves, at the end of the private use area. `FIRST_MARK + n` is U+D800 +
+/// n.
 const FIRST_MARK: u32 = 0x10_f800;
 
-/// The most events that wait for the second half of a character in the first of them.
+/// The maximum number of events that wait while the first of them lacks the second half of a character.
 const LONGEST_WAIT: usize = 16;
 
-/// The most texts of an event that wait for the second half of a character.
+/// The maximum number of texts in an event that wait for the second half of a character.
 const MOST_OPEN: usize = 64;
 
 const HIGH: Range<u16> = 0xd800..0xdc00;
@@ -28,7 +29,8 @@ const LOW: Range<u16> = 0xdc00..0xe000;
 
 /// Replaces the escape of half a character at the end or the beginning of a text by a mark.
 ///
-/// A text without such an escape is returned unchanged, and so is a text with a character there that looks like a mark.
+/// `json` is returned unchanged if it has no such escape, or if a text begins or ends with a character that looks like
+/// a mark.
 pub(super) fn mark(json: &str) -> Cow<'_, str> {
     if !(json.contains("\\ud") || json.contains("\\uD")) {
         return Cow::Borrowed(json);
@@ -142,7 +144,8 @@ fn unit(json: &str, at: usize) -> Option<u16> {
 
 /// Joins the marked halves of events. A half without the other one becomes U+FFFD.
 ///
-/// An event whose text ends in half a character waits for the next text at the same place. The events after it wait as well.
+/// An event whose text ends in half a character waits for the next text at the same place. The events after it wait as
+/// well.
 #[derive(Default)]
 pub(super) struct Halves(VecDeque<Held>);
 
@@ -158,7 +161,7 @@ struct Open {
     high: u16,
 }
 
-/// A text of an event that has a half at its beginning or end, or continues a text with one.
+/// A text of an event that begins or ends with a half, or that continues such a text.
 struct Text {
     pointer: String,
     key: Key,
@@ -166,8 +169,8 @@ struct Text {
     high: Option<u16>,
 }
 
-/// The place of a text, which is the same for all events that continue it. Positions in lists are not part of it, but the values of members called
-/// `index` are. A missing `index` is 0.
+/// Identifies the place of a text in events; a text and its continuations have the same key. The key includes the
+/// values of members called `index`, but not positions in lists. A missing `index` is 0.
 type Key = u64;
 
 impl Halves {
@@ -202,7 +205,7 @@ impl Halves {
         self.0.iter_mut().for_each(Held::close);
     }
 
-    /// Joins a text of the last event to the one that it continues.
+    /// Joins a text of the last event to the text that it continues.
     fn take_text(&mut self, text: Text) {
         let Text { pointer, key, low, high } = text;
         let waiting = self.0.iter_mut().find_map(|held| {
@@ -305,7 +308,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// Returns the key of the values below a value.
+/// Returns the key of a member `name`, from the key of the value that contains it.
 fn key_below(key: Key, name: &str, number: u64) -> Key {
     let mut hasher = DefaultHasher::new();
     (key, name, number).hash(&mut hasher);

@@ -1,4 +1,4 @@
-//! The headers of a model, with the key among them.
+//! The headers of a model, including the key.
 
 use std::sync::Arc;
 
@@ -57,8 +57,8 @@ impl Headers {
         Ok(Self { fixed: provider.headers, key: of_key, own: checked, secrets: Arc::new(secrets) })
     }
 
-    /// Returns the headers of a request to the model's own server or to another one. The program's headers replace the key, and the key
-    /// replaces fixed headers.
+    /// Returns the headers of a request to the model's own server or to another one. The program's headers replace the
+    /// key, and the key replaces fixed headers.
     pub(super) fn write(&self, is_own_server: bool) -> HeaderMap {
         let mut headers = HeaderMap::new();
         for (name, value) in self.fixed {

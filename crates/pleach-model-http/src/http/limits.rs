@@ -19,11 +19,11 @@ pub(crate) struct Limits {
     pub(crate) idle: Duration,
     /// The time from sending to the end of the answer.
     pub(crate) total: Duration,
-    /// The largest answer, or the largest event of a streamed answer, in bytes.
+    /// The maximum size of an answer, or of an event of a streamed answer, in bytes.
     pub(crate) response_bytes: usize,
-    /// The largest streamed answer as a whole, in bytes.
+    /// The maximum size of a whole streamed answer, in bytes.
     pub(crate) stream_bytes: usize,
-    /// The most calls of one answer.
+    /// The maximum number of calls in one answer.
     pub(crate) calls: usize,
 }
 
@@ -64,7 +64,7 @@ impl TimeLimit {
         }
     }
 
-    /// Returns the part that did not come in time, and the option that allows more.
+    /// Names the part of the answer that did not come in time, and the option that allows more time.
     pub(crate) fn message(self) -> String {
         let seconds = self.duration().as_secs_f64();
         match self {
@@ -121,8 +121,8 @@ pub(crate) async fn within<F: Future>(
     }
 }
 
-/// Lets other tasks run now and then. A server that never pauses would otherwise keep the task of its reader busy forever, and no time
-/// limit would be checked.
+/// Lets other tasks run now and then. A server that never pauses would otherwise keep the task of its reader busy
+/// forever, and no time limit would be checked.
 #[derive(Default)]
 pub(crate) struct Pace(u32);
 

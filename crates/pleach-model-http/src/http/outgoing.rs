@@ -83,7 +83,7 @@ impl Target {
         }
     }
 
-    /// Checks that a request sends no secret unencrypted, as the model was checked when it was made.
+    /// Checks that a request sends no secret unencrypted. The model itself was checked when it was built.
     fn check_exposed(&self, model: &str, endpoint: &Endpoint, headers: &HeaderMap) -> Result<(), ModelError> {
         let has_secrets = headers.values().any(HeaderValue::is_sensitive);
         match endpoint.exposed_host(has_secrets).filter(|_| !self.plain_http) {
@@ -96,7 +96,7 @@ impl Target {
     }
 }
 
-/// Merges members into a body: objects member by member, everything else is replaced.
+/// Merges members into a body. Objects are merged member by member; other values are replaced.
 fn merge<'a>(body: &mut Map, extra: impl IntoIterator<Item = (&'a String, &'a Value)>) {
     for (key, value) in extra {
         match (body.get_mut(key), value) {

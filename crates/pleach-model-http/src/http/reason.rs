@@ -1,11 +1,11 @@
-//! Finds the reason of a failure in a body, whatever names a provider uses.
+//! Finds the reason of a failure in a body, for the member names of all known providers.
 
 use serde_json::{Map, Value};
 
-/// The most entries of a list of errors that are shown.
+/// The maximum number of entries that are shown of a list of errors.
 const MOST_ENTRIES: usize = 5;
 
-/// The deepest place of a reason in the members of an error.
+/// The maximum depth at which a reason is found in an error.
 const DEEPEST: usize = 8;
 
 /// The members with the reason, in lower case without separators.
@@ -90,7 +90,7 @@ fn in_members(value: &Value, names: &[&str], depth: usize) -> Option<String> {
     names.iter().find_map(|name| message_to(member(value, name)?, depth))
 }
 
-/// Returns the place in the request that FastAPI names.
+/// Returns the place in the request to which an error of FastAPI refers (`loc`).
 fn place(members: &Map<String, Value>) -> String {
     let steps = members.get("loc").and_then(Value::as_array);
     steps.map_or_else(String::new, |steps| {

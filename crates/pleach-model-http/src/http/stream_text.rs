@@ -4,14 +4,15 @@ use bytes::Bytes;
 
 /// Repairs the bytes of an event stream, piece by piece.
 ///
-/// Bytes that are not UTF-8 become U+FFFD. A JSON document in lines of its own, in which some servers send errors or answers,
-/// becomes the data of an event. Everything else stays unchanged.
+/// Bytes that are not UTF-8 become U+FFFD. Some servers send errors or answers as a JSON document on lines of its own;
+/// it becomes the data of an event. Everything else stays unchanged.
 #[derive(Default)]
 pub(super) struct StreamText {
     /// The beginning of a character whose other bytes have not come.
     cut: Vec<u8>,
     place: Place,
-    /// The bytes of the byte order mark that have come. All of them, if the mark can no longer come.
+    /// The number of bytes of the byte order mark that have come. It is the mark's length if the mark can no longer
+    /// come.
     mark: usize,
 }
 

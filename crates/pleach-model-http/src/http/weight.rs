@@ -1,9 +1,10 @@
-//! Estimates the memory that a JSON document takes once it is read. Many small values take a multiple of their text.
+//! Estimates the memory that a JSON document takes once it is read. Many small values take far more memory than their
+//! text.
 
-/// The most memory that a document may take.
+/// The maximum memory that a document may take, in bytes.
 const LARGEST: usize = 512 << 20;
 
-/// Documents up to this length are not checked, because nothing in them takes much.
+/// Documents up to this length are not checked, because they cannot take much memory.
 const SHORT: usize = 64 << 10;
 
 /// The approximate sizes of an object with members, of each member, and of any other value.
@@ -11,7 +12,8 @@ const OBJECT: usize = 640;
 const MEMBER: usize = 96;
 const VALUE: usize = 32;
 
-/// Returns true if a document would take too much memory. Its texts are not counted, because they take no more than their length.
+/// Returns true if a document would take too much memory. Strings are not counted, because they take no more than their
+/// length.
 pub(super) fn is_too_heavy(json: &[u8]) -> bool {
     json.len() > SHORT && weight(json) > LARGEST
 }

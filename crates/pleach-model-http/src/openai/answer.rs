@@ -1,4 +1,4 @@
-//! Reads an answer that is not streamed, with the functions that streamed ones share.
+//! Reads an answer that is not streamed. Streamed answers use some of these functions as well.
 // L234, L235
 
 use pleach_core::{Content, Owned, Part};
@@ -13,7 +13,7 @@ use crate::wire::{self, Reading};
 /// Reads an answer.
 pub(super) fn read(reading: &Reading<'_>, answer: &Value) -> Result<LlmResponse, ModelError> {
     let choices = answer.get("choices").and_then(Value::as_array).into_iter().flatten();
-    // The request asks for one choice. A server that sends more numbers them.
+    // The request asks for one choice. A server that sends several choices numbers them.
     let choice = choices.clone().find(|choice| index(choice) == 0).or_else(|| choices.clone().next());
     let choice = choice.ok_or_else(|| reading.invalid("there is no choice in it"))?;
     let message = choice.get("message").ok_or_else(|| reading.invalid("its choice has no message"))?;
@@ -30,7 +30,8 @@ pub(super) fn index(choice: &Value) -> u64 {
     wire::index(choice.get("index")).unwrap_or(0)
 }
 
-/// Takes the calls of a whole message. The older form has one call; some servers send it in addition to the list.
+/// Adds the calls of a whole message. A message in the older form has one call, which some servers send in addition to
+/// the list.
 pub(super) fn push_whole(calls: &mut Calls, message: &Value, reading: &Reading<'_>) {
     for call in tool_calls(message) {
         calls.push_whole(call, reading.call.ids);
@@ -61,7 +62,7 @@ pub(super) fn version(answer: &Value) -> Option<String> {
     answer.get("model").and_then(Value::as_str).filter(|model| !model.is_empty()).map(str::to_owned)
 }
 
-/// Makes the response of all texts, thoughts and calls.
+/// Creates the response from all texts, thoughts and calls.
 ///
 /// It has no calls if the arguments of one cannot be read, or if the answer was stopped before its end.
 ///
@@ -96,7 +97,7 @@ pub(super) fn finish(choice: &Value) -> Option<Finish> {
     Some(Finish::read(choice.get("finish_reason"))?.or_worse(native))
 }
 
-/// Returns the usage of an answer or a chunk: next to its choices, in the last choice, or in Groq's place.
+/// Returns the usage of an answer or a chunk. It is next to the choices, in the last choice, or where Groq sends it.
 pub(super) fn usage_of(answer: &Value) -> Option<Owned> {
     let in_choices = answer.get("choices").and_then(Value::as_array).into_iter().flatten().rev();
     let places = [answer.get("usage"), answer.pointer("/x_groq/usage")].into_iter().flatten();

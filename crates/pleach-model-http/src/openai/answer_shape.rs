@@ -1,4 +1,5 @@
-//! Finds fields that a strict schema cannot describe: maps, values of any type, tuples. For a map, a model could only answer an empty one.
+//! Finds fields that a strict schema cannot describe: maps, values of any type, and tuples. For a map, for example, a
+//! model could only answer with an empty object.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -8,7 +9,7 @@ use serde_json::Value;
 
 use crate::schema::{SchemaFault, Standard, has_type};
 
-/// The most faults that are found, and the most that are shown.
+/// The maximum numbers of faults that are found and shown.
 const MOST: usize = 20;
 const SHOWN: usize = 5;
 
@@ -29,7 +30,7 @@ enum Kind {
 }
 
 impl ShapeFault {
-    /// Makes the fault of a schema that cannot be read.
+    /// Creates the fault for a schema that cannot be read.
     pub(super) fn of_schema(fault: SchemaFault) -> Self {
         Self { path: String::new(), kind: Kind::Schema(fault) }
     }

@@ -36,7 +36,7 @@ struct Writer<'a> {
     ids: CallIds,
     /// The calls of the last assistant message that have no tool message yet.
     unanswered: Vec<String>,
-    /// The media of tool messages. They follow after all calls are answered.
+    /// The media of tool messages. They are sent after all calls are answered.
     media: Vec<Value>,
 }
 
@@ -95,7 +95,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes the tool message of a response. Its media follow after the last tool message.
+    /// Writes the tool message of a response. Its media are sent after the last tool message.
     fn tool(&mut self, response: &FunctionResponse) {
         let name = response.name.as_deref().unwrap_or_default();
         let id = self.ids.of_response(response.id.as_deref(), name);
@@ -108,7 +108,7 @@ impl Writer<'_> {
                 file_data: media.file_data.clone().map(Box::new),
                 ..Part::default()
             };
-            // The result is stored: refusing it would fail every later request of the session.
+            // The result is stored, so refusing it would fail every later request of the session.
             let as_text = || media_as_text(&part).map(|text| json!({"type": "text", "text": text}));
             let piece = self.piece(&part).unwrap_or_else(|_| as_text());
             self.media.extend(piece);
@@ -182,7 +182,7 @@ impl Writer<'_> {
     }
 }
 
-/// Returns a message of the user: a single text unchanged, everything else as a list.
+/// Returns a user message. A single text is its content; anything else becomes a list.
 fn user_message(mut pieces: Vec<Value>) -> Value {
     let is_text = pieces.len() == 1 && pieces[0].get("type") == Some(&json!("text"));
     let content = if is_text { pieces[0]["text"].take() } else { Value::Array(pieces) };

@@ -1,4 +1,5 @@
-//! OpenAI-compatible chat completions: OpenAI, Ollama, vLLM, OpenRouter, Groq, Mistral, DeepSeek, Azure.
+//! The wire format of OpenAI-compatible chat completions: OpenAI, Ollama, vLLM, OpenRouter, Groq, Mistral, DeepSeek,
+//! Azure.
 
 mod answer;
 mod answer_shape;
@@ -16,9 +17,10 @@ use crate::HttpModelBuilder;
 use crate::schema::Dialect;
 use crate::wire::{Decoder, Prepared, Provider, Reading, Wire};
 
-/// Makes a builder for a model of OpenAI, or of any server with OpenAI's chat completions.
+/// Creates a builder for a model of OpenAI, or of any server with OpenAI's chat completions.
 ///
-/// By default the key is read from `OPENAI_API_KEY`, and the base URL from `OPENAI_BASE_URL` or OpenAI's own is used. ADK: `LiteLlm`
+/// By default the key is read from `OPENAI_API_KEY`. The base URL is read from `OPENAI_BASE_URL`, or is OpenAI's own.
+/// ADK: `LiteLlm`
 ///
 /// ```no_run
 /// # fn main() -> Result<(), pleach_model_http::ModelSetupError> {
@@ -34,7 +36,7 @@ pub fn openai(model: impl Into<String>) -> HttpModelBuilder {
     HttpModelBuilder::new(OpenAi { provider: &OPENAI, max_tokens: "max_completion_tokens" }, model)
 }
 
-/// Makes a builder for a model of Ollama, on this machine or on `OLLAMA_HOST`. No key is needed.
+/// Creates a builder for a model of Ollama, on this machine or on `OLLAMA_HOST`. No key is needed.
 ///
 /// ```
 /// # fn main() -> Result<(), pleach_model_http::ModelSetupError> {
@@ -87,7 +89,7 @@ impl Wire for OpenAi {
 
     // L27, L52
     fn capabilities(&self, is_original: bool) -> ModelCapabilities {
-        // Other servers constrain the whole answer to the schema, so no tool can be called.
+        // Other servers constrain the whole answer to the schema, so the model could not call a tool.
         let both = is_original && self.provider.needs_key;
         ModelCapabilities::default().output_schema_and_tools(both).pairs_calls_by_id(true)
     }
@@ -113,8 +115,8 @@ impl Wire for OpenAi {
     }
 }
 
-/// Completes the forms of `OLLAMA_HOST`: a host, a host with a port, or a URL. The address that means all interfaces is replaced by
-/// this machine.
+/// Completes the forms of `OLLAMA_HOST`: a host, a host with a port, or a URL. The address that means all interfaces is
+/// replaced by this machine.
 fn ollama_url(host: &str) -> String {
     let host = host.trim().trim_end_matches('/');
     let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));

@@ -65,7 +65,7 @@ fn response_format(model: &str, config: &GenerateConfig) -> Result<Option<Value>
 /// Returns the output schema as it is sent.
 ///
 /// # Errors
-/// The schema has fields that no strict answer can have.
+/// The schema has fields that a strict schema cannot describe.
 pub(super) fn strict(model: &str, schema: &Value) -> Result<Value, ModelError> {
     schema::strict(schema).map_err(|faults| unsupported(model, answer_shape::describe(&faults)))
 }

@@ -1,4 +1,4 @@
-//! Rewrites JSON Schemas for OpenAI: of functions, and of answers in its strict mode.
+//! Rewrites JSON Schemas for OpenAI: schemas of functions, and output schemas in strict mode.
 // L233
 
 use pleach_core::Map;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::answer_shape::{ShapeFault, check};
 use crate::schema::{Dialect, Standard, VALUE, has_type, is_object, rewrite_all};
 
-/// The formats of texts that strict schemas may have.
+/// The string formats that strict schemas may have.
 const FORMATS: [&str; 9] = ["date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid"];
 
 pub(super) static DIALECT: Dialect = Dialect { takes_key: |_| true, rewrite, wraps_answers: true };
@@ -19,9 +19,10 @@ fn rewrite(schema: &mut Map) {
     }
 }
 
-/// Returns the schema with every object closed and every member required.
+/// Returns the output schema in strict form: every object is closed, and every member is required.
 ///
-/// A `$ref` loses the keywords next to it, and `oneOf` becomes `anyOf`. Refused formats, `uniqueItems` and null defaults are left out.
+/// A `$ref` loses the keywords next to it, and `oneOf` becomes `anyOf`. Refused formats, `uniqueItems` and null
+/// defaults are left out.
 ///
 /// # Errors
 /// The fields whose values a closed schema cannot describe.
@@ -101,7 +102,8 @@ fn close_object(schema: &mut Map) {
     schema.insert("required".to_owned(), json!(names));
 }
 
-/// Moves the properties next to alternatives into each of them, as flattened enums need it: a closed alternative allows no others.
+/// Moves properties next to alternatives into each alternative, because a closed alternative allows no other
+/// properties. Flattened enums have such schemas.
 fn distribute(schema: &mut Map) {
     let is_object = |alternative: &Value| alternative.get("properties").is_some_and(Value::is_object);
     let Some(Value::Array(alternatives)) = schema.get("anyOf") else { return };
@@ -123,7 +125,7 @@ fn distribute(schema: &mut Map) {
     }
 }
 
-/// Returns the name of a schema: its title, as far as the provider takes it, or `response`.
+/// Returns the name of a schema: the characters of its title that the provider accepts, or `response`.
 pub(super) fn name(schema: &Value) -> String {
     let title = schema.get("title").and_then(Value::as_str).unwrap_or_default();
     let safe = |letter: char| if letter.is_ascii_alphanumeric() || letter == '-' { letter } else { '_' };

@@ -14,14 +14,14 @@ use crate::wire::{Amount, Decoder, Reading, has_words};
 /// A decoder for the chunks of one answer.
 pub(super) struct ChatStream<'a> {
     reading: Reading<'a>,
-    /// The texts and thoughts. Consecutive ones of one kind are joined.
+    /// The texts and thoughts. Consecutive parts of one kind are joined.
     parts: Vec<Part>,
     calls: Calls,
     /// The call in the older form, which is used if there is none in the newer form.
     older: Calls,
-    /// A whole message in addition to deltas. Its parts that the deltas lack are used.
+    /// A whole message that came in addition to deltas. Only parts that the deltas lack are used.
     message: Option<Value>,
-    /// The chunks of another choice, kept while there is none of the first.
+    /// The chunks of another choice, kept until the first choice has a chunk.
     others: Vec<Value>,
     has_first: bool,
     /// Whether a delta had content.
@@ -34,11 +34,11 @@ pub(super) struct ChatStream<'a> {
     events: usize,
 }
 
-/// The most chunks that are kept of a choice other than the first.
+/// The maximum number of chunks that are kept of a choice other than the first.
 const MOST_OTHERS: usize = 100_000;
 
 /// The members of a delta that are not content.
-const AROUND: [&str; 6] = ["role", "id", "type", "name", "index", "format"];
+const NOT_CONTENT: [&str; 6] = ["role", "id", "type", "name", "index", "format"];
 
 impl<'a> ChatStream<'a> {
     pub(super) fn new(reading: Reading<'a>) -> Self {
@@ -74,8 +74,8 @@ impl<'a> ChatStream<'a> {
         fragment
     }
 
-    /// Takes the choices of a chunk. The request asks for one choice. Choices with other numbers are left out, unless the only choice
-    /// has another number.
+    /// Takes the choices of a chunk. The request asks for one choice. Choices with other numbers are left out, unless
+    /// the only choice has another number.
     fn take_choices(&mut self, choices: &[Value]) -> Vec<LlmResponse> {
         let mut fragments = Vec::new();
         for choice in choices {
@@ -84,19 +84,20 @@ impl<'a> ChatStream<'a> {
                 self.has_first = true;
                 self.others = Vec::new();
                 fragments.extend(self.take(choice));
-            } else if self.is_of_other(choice) {
+            } else if self.is_kept_choice(choice) {
                 self.others.push(choice.clone());
             } else {
                 continue;
             }
-            let has_words = ["delta", "message"].iter().any(|key| has_words(&choice[*key], &AROUND));
+            let has_words = ["delta", "message"].iter().any(|key| has_words(&choice[*key], &NOT_CONTENT));
             self.events += usize::from(has_words || ends || self.call_count() > calls);
         }
         fragments
     }
 
-    /// Returns true if a choice belongs to the one that is kept while there is no first one.
-    fn is_of_other(&self, choice: &Value) -> bool {
+    /// Returns true if the chunks of this choice are kept: the first choice has no chunk so far, and no third choice's
+    /// chunks are kept.
+    fn is_kept_choice(&self, choice: &Value) -> bool {
         !self.has_first && self.others.first().is_none_or(|first| answer::index(first) == answer::index(choice))
     }
 
@@ -120,7 +121,7 @@ impl<'a> ChatStream<'a> {
                 Vec::new()
             }
         };
-        // A failure or a limit stays, whatever the last chunk says.
+        // A failure or a limit stays, even if the last chunk reports a normal end.
         let earlier = self.finish.take();
         self.finish = match answer::finish(choice) {
             Some(finish) => Some(finish.or_worse(earlier)),
@@ -143,13 +144,13 @@ impl<'a> ChatStream<'a> {
             }
         }
         if let Some(piece) = answer::function_call(delta) {
-            // It makes no fragment, because the same call may come in the newer form.
+            // This yields no fragment, because the same call may come in the newer form.
             self.older.push_piece(piece, is_tool, call.ids);
         }
         fragments
     }
 
-    /// Takes the parts of the whole message that did not come in deltas.
+    /// Adds the parts of the whole message that did not come in deltas.
     fn complete(&mut self) {
         if self.calls.is_empty() {
             self.calls = std::mem::take(&mut self.older);

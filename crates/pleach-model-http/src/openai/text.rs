@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::wire::MOST_PARTS;
 
-/// The members that hold thoughts: first of DeepSeek and vLLM, then of OpenRouter, Groq and Ollama.
+/// The members that hold thoughts: the first is used by DeepSeek and vLLM, the others by OpenRouter, Groq and Ollama.
 const THOUGHTS: [&str; 3] = ["reasoning_content", "reasoning", "thinking"];
 
-/// The thoughts and the text of a message or delta, or why the model refuses.
+/// Returns the thoughts and the text of a message or delta. If there is no text, returns the model's refusal.
 pub(super) fn parts(message: &Value) -> Vec<Part> {
     let mut parts: Vec<Part> = thought(message).into_iter().collect();
     let said = parts.len();
@@ -52,7 +52,7 @@ fn is_thought(piece: &Value) -> bool {
 
 /// Adds a text. It is joined with a preceding text of the same kind.
 fn keep(parts: &mut Vec<Part>, text: &str, is_thought: bool) {
-    // One part above the limit makes the answer an error.
+    // One part above the limit is kept, because it makes the answer an error.
     if text.is_empty() || parts.len() > MOST_PARTS {
         return;
     }
@@ -63,7 +63,7 @@ fn keep(parts: &mut Vec<Part>, text: &str, is_thought: bool) {
     }
 }
 
-/// Returns the text of a text, of an object with a text, or of a list of them.
+/// Returns the text of a string, an object with a text, or a list of these.
 fn joined(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),

@@ -1,4 +1,4 @@
-//! Answers other than objects, for providers that demand objects.
+//! Wraps answers that are not objects, for providers that demand objects.
 
 use pleach_core::{Content, Part};
 use pleach_model::LlmResponse;
@@ -17,8 +17,9 @@ pub(crate) fn is_object(schema: &Value) -> bool {
     is_named && !has_branches
 }
 
-/// Takes the answer out of its object. Streamed pieces are pieces of the object, not of the answer, so they are left out; a response that
-/// consists of them is `None`. A text that is not such an object stays, because some servers ignore a schema.
+/// Takes the answer out of its object. A streamed piece of the object's text is removed, because it is not a piece of
+/// the answer; returns `None` if nothing else is left. A text that is not such an object is kept, because some servers
+/// ignore the schema.
 pub(super) fn unwrap(mut response: LlmResponse) -> Option<LlmResponse> {
     let Some(content) = &mut response.content else { return Some(response) };
     let is_answer = |part: &Part| part.text.is_some() && !part.is_thought();

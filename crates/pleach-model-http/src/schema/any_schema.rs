@@ -1,4 +1,4 @@
-//! Tests of rules for every schema that is sent, whatever a tool or server wrote.
+//! Property tests of the rules that every sent schema keeps, whatever schema a tool or server has.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ fn takes(name: &str) -> bool {
 
 const DIALECT: Dialect = Dialect { takes_key: takes, rewrite: |_| {}, wraps_answers: false };
 
-/// Values that are odd almost everywhere.
+/// Values that are invalid for almost every keyword.
 fn odd() -> impl Strategy<Value = Value> {
     prop_oneof![
         Just(json!(null)),
@@ -29,7 +29,7 @@ fn odd() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Keywords that are in no list of this folder: those with rules of their own, and an unknown one.
+/// Keywords that are in no list of this folder: keywords with rules of their own, and an unknown keyword.
 const OTHERS: [&str; 11] = [
     "additionalItems",
     "const",
@@ -54,7 +54,7 @@ fn name() -> impl Strategy<Value = &'static str> {
     prop::sample::select(vec!["a", "b", "a b", "filter[x]", "$ref", "type", "", "größe", "a_b"])
 }
 
-/// Schemas with the keywords of all drafts, and odd values among them.
+/// Schemas with the keywords of all drafts, some with invalid values.
 fn any_schema() -> impl Strategy<Value = Value> {
     let scalar = prop_oneof![
         Just(json!("string")),

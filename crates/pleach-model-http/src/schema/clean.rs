@@ -16,7 +16,7 @@ pub(super) const TEXTS: [&str; 6] =
 /// Keywords whose values are true or false.
 pub(super) const FLAGS: [&str; 4] = ["deprecated", "readOnly", "uniqueItems", "writeOnly"];
 
-/// Returns the value of a keyword without a schema; `None` if it is left out.
+/// Returns the converted value of a keyword whose value is not a schema; `None` if it is left out.
 pub(super) fn value(keyword: &str, value: &Value) -> Option<Value> {
     match keyword {
         _ if NUMBERS.contains(&keyword) => number(value).map(Value::Number),
@@ -36,7 +36,8 @@ pub(super) fn value(keyword: &str, value: &Value) -> Option<Value> {
     }
 }
 
-/// Returns the JSON Schema name of a type, from any letter case or from the names of other languages. `None` means any type.
+/// Returns the JSON Schema name of a type, whose letters may be in any case. Names from programming languages are also
+/// understood. `None` means any type.
 pub(super) fn type_name(name: &str) -> Option<&'static str> {
     Some(match name.trim().to_ascii_lowercase().as_str() {
         "object" | "dict" | "map" | "record" | "struct" => "object",

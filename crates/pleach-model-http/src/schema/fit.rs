@@ -13,7 +13,7 @@ use super::{Dialect, Keys, SchemaFault, Standard, answer, root};
 
 /// The maximum number of remembered warnings.
 const MOST_WARNINGS: usize = 1_024;
-/// The maximum number of shown characters of a name.
+/// The maximum number of characters of a name that are shown.
 const SHOWN: usize = 100;
 
 /// A request that is fitted to the provider.
@@ -25,7 +25,7 @@ pub(crate) struct Fitted<'a> {
     is_wrapped: bool,
 }
 
-/// The logged warnings about tools of one model, so that each is logged once and not with every request.
+/// The warnings about a model's tools that have been logged, so that a warning is not repeated with every request.
 #[derive(Debug, Default)]
 pub(crate) struct Warned(Mutex<BTreeSet<(String, String)>>);
 
@@ -42,8 +42,8 @@ impl Warned {
     }
 }
 
-/// Fits the functions of a request to the provider. A function that cannot be declared is left out, with a warning that names it, so that the
-/// others still work.
+/// Fits the functions of a request to the provider. A function that cannot be declared is left out, with a warning that
+/// names it, so that the other functions still work.
 pub(crate) fn fit<'a>(model: &str, request: &'a LlmRequest, dialect: &Dialect, warned: &Warned) -> Fitted<'a> {
     let config = &request.config;
     let answer = config.response_schema.as_ref().or(config.response_json_schema.as_ref());
@@ -87,9 +87,10 @@ pub(crate) fn fit<'a>(model: &str, request: &'a LlmRequest, dialect: &Dialect, w
 
 type Declared = (Arc<FunctionDeclaration>, Option<Keys>, Vec<String>);
 
-/// Returns the declaration with a schema that the provider takes. If nothing changes, the result is the same declaration.
+/// Returns the declaration with a schema that the provider accepts. If nothing changes, the result is the same
+/// declaration.
 fn declaration(function: &Arc<FunctionDeclaration>, dialect: &Dialect) -> Result<Declared, SchemaFault> {
-    // A schema in Gemini's own field is accepted as well.
+    // Gemini's own field `parameters` may hold the schema instead.
     let given = function.parameters_json_schema.as_ref().or_else(|| function.extra.as_ref()?.get("parameters"));
     let Some(given) = given else { return Ok((Arc::clone(function), None, Vec::new())) };
     let (schema, keys, losses) = parameters(given, dialect)?;
@@ -104,7 +105,7 @@ fn declaration(function: &Arc<FunctionDeclaration>, dialect: &Dialect) -> Result
     Ok((Arc::new(function), keys, losses))
 }
 
-/// Returns the schema of a function's arguments as the provider takes it.
+/// Returns the schema of a function's arguments in the form that the provider accepts.
 pub(super) fn parameters(given: &Value, dialect: &Dialect) -> Result<(Value, Option<Keys>, Vec<String>), SchemaFault> {
     let mut standard = Standard::of(given)?;
     root::as_object(&mut standard)?;
@@ -113,7 +114,8 @@ pub(super) fn parameters(given: &Value, dialect: &Dialect) -> Result<(Value, Opt
     Ok((schema, keys, losses))
 }
 
-/// Returns the output schema as the provider takes it. A schema that is too large is sent unchanged, and the provider reports the fault.
+/// Returns the output schema in the form that the provider accepts. A schema that is too large is sent unchanged, and
+/// the provider reports the fault.
 #[cfg(any(feature = "anthropic", feature = "gemini"))]
 pub(crate) fn fit_answer(schema: &Value, dialect: &Dialect) -> (Value, Option<Keys>) {
     match Standard::of(schema) {
@@ -133,8 +135,8 @@ fn for_provider(standard: Standard, dialect: &Dialect) -> (Value, Option<Keys>) 
 }
 
 impl Fitted<'_> {
-    /// Removes references to functions that were left out, because providers refuse them: empty lists of functions, and names in the list
-    /// of allowed functions.
+    /// Removes references to functions that were left out, because providers refuse them: empty lists of functions, and
+    /// names in the list of allowed functions.
     fn drop_left_out(&mut self, left_out: &[&str]) {
         if left_out.is_empty() {
             return;
@@ -179,8 +181,8 @@ impl Fitted<'_> {
         }
     }
 
-    /// Undoes the changes in a response or a streamed piece of one: renames the arguments of calls back, and takes an answer
-    /// out of the object that wraps it. Returns `None` if nothing of a piece is left.
+    /// Undoes the changes in a response or fragment: restores the names of arguments, and takes an answer out of the
+    /// object that wraps it. Returns `None` if nothing of a fragment is left.
     pub(crate) fn restore(&self, response: LlmResponse) -> Option<LlmResponse> {
         let response = if self.keys.is_empty() { response } else { self.restore_calls(response) };
         if self.is_wrapped { answer::unwrap(response) } else { Some(response) }

@@ -8,25 +8,25 @@ use serde_json::{Value, json};
 use super::keywords::for_each_subschema;
 use super::standard::definition_of;
 
-/// The longest name of a property.
+/// The maximum length of a new name.
 const LONGEST: usize = 64;
-/// The most schemas that are visited for the arguments of one call.
+/// The maximum number of schemas that are visited for the arguments of one call.
 const MOST_LOOKS: usize = 1_000_000;
 
-/// The renamed properties of a function. A new name differs from all other property names of the function. If arguments may have arbitrary
-/// keys, nothing is renamed.
+/// The renamed properties of a function. A new name differs from all other property names of the function. If arguments
+/// may have arbitrary keys, nothing is renamed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Keys {
     /// The schema of the arguments, with the new names.
     schema: Value,
-    /// The new names, by the names of the function.
+    /// The new names, by the function's own names.
     sent: BTreeMap<String, String>,
-    /// The names of the function, by the new names.
+    /// The function's own names, by the new names.
     own: BTreeMap<String, String>,
 }
 
 impl Keys {
-    /// Renames the properties of a schema with its definitions; `None` if there is nothing to rename.
+    /// Renames the properties of a schema and its definitions; `None` if there is nothing to rename.
     pub(crate) fn rename(schema: &mut Value, takes: fn(&str) -> bool) -> Option<Self> {
         let mut names = BTreeSet::new();
         each(schema, &mut |members| names.extend(properties(members).map(|(name, _)| name.clone())));
@@ -90,7 +90,7 @@ fn properties(members: &Map) -> impl Iterator<Item = (&String, &Value)> {
     members.get("properties").and_then(Value::as_object).into_iter().flatten()
 }
 
-/// Returns a name of letters, digits and `_` that no property has.
+/// Returns a name that no property has, made of letters, digits and `_`.
 fn free(name: &str, taken: &mut BTreeSet<String>, next: &mut BTreeMap<String, usize>) -> String {
     let plain: String = name.chars().take(LONGEST).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     let plain = match plain.trim_matches('_') {
@@ -140,7 +140,7 @@ enum Direction {
     Restore,
 }
 
-/// A walk over arguments, along the schema.
+/// Walks over arguments along their schema.
 struct Walk<'k> {
     keys: &'k Keys,
     direction: Direction,

@@ -17,14 +17,14 @@ pub(super) const SCHEMAS: [&str; 11] = [
     "unevaluatedItems",
     "unevaluatedProperties",
 ];
-/// The keywords among them that every provider takes as true or false.
+/// The keywords among them for which every provider accepts true or false.
 pub(super) const SWITCHES: [&str; 3] = ["additionalProperties", "unevaluatedItems", "unevaluatedProperties"];
 /// Keywords whose values are lists of schemas.
 pub(super) const LISTS: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
 /// Keywords whose members are schemas under names that the author has chosen.
 pub(super) const MAPS: [&str; 3] = ["dependentSchemas", "patternProperties", "properties"];
 
-/// Calls `visit` with each schema directly below a standard one.
+/// Calls `visit` with each schema directly below a standard schema.
 pub(super) fn for_each_subschema(schema: &mut Map, visit: &mut dyn FnMut(&mut Value)) {
     for (keyword, value) in schema.iter_mut() {
         match (keyword.as_str(), value) {
@@ -36,7 +36,7 @@ pub(super) fn for_each_subschema(schema: &mut Map, visit: &mut dyn FnMut(&mut Va
     }
 }
 
-/// Returns the schemas directly below a standard one.
+/// Returns the schemas directly below a standard schema.
 pub(super) fn subschemas(schema: &Map) -> Vec<&Value> {
     let mut below = Vec::new();
     for (keyword, value) in schema {

@@ -3,9 +3,10 @@
 //! There are three steps, and each is a pure function:
 //! - [`Standard`] converts schemas of tools and servers, of any draft and with any fault, to JSON Schema 2020-12;
 //! - `root` makes the schema of a function's arguments one object with `properties`;
-//! - the [`Dialect`] of a provider rewrites keywords that it does not take, and [`Keys`] renames properties that it refuses.
+//! - the [`Dialect`] of a provider rewrites keywords that the provider does not accept, and [`Keys`] renames properties
+//!   that it refuses.
 //!
-//! [`fit`] applies the steps to a request. This folder does not know the rest of any wire format.
+//! [`fit`] applies the steps to a request. This module does not depend on any other part of the wire formats.
 
 mod answer;
 mod clean;
@@ -35,11 +36,12 @@ pub(crate) use standard::Standard;
 /// The part of JSON Schema that a provider accepts.
 #[derive(Debug)]
 pub(crate) struct Dialect {
-    /// Returns true if the provider takes a property of this name.
+    /// Returns true if the provider accepts a property with this name.
     pub(crate) takes_key: fn(&str) -> bool,
     /// Rewrites one standard schema. The schemas below it are rewritten already.
     pub(crate) rewrite: fn(&mut Map),
-    /// Whether answers of a schema have to be objects. Other answers are then wrapped in the field [`VALUE`] of an object.
+    /// Whether an answer that fits a schema has to be an object. If so, other answers are wrapped in the field
+    /// [`VALUE`] of an object.
     pub(crate) wraps_answers: bool,
 }
 

@@ -7,15 +7,15 @@ use super::clean::has_type;
 use super::standard::definition_of;
 use super::{SchemaFault, Standard};
 
-/// The most schemas that may be merged.
+/// The maximum number of schemas that may be merged.
 const MOST: usize = 512;
-/// The keywords that a root may not have. The branches of a conditional are merged into the root.
+/// The keywords that a root may not have. Alternatives and the branches of a conditional are merged into the root.
 const OF_BRANCHES: [&str; 9] = ["$ref", "allOf", "anyOf", "const", "else", "enum", "if", "not", "oneOf"];
 
 /// Makes the root an object with `properties`.
 ///
-/// Alternatives become one object that has the properties of all, and requires only properties that each of them requires. The schemas of
-/// `allOf` become one object that requires the properties that any of them requires.
+/// Alternatives become one object with the properties of all of them. It requires a property only if every alternative
+/// does. The schemas of `allOf` become one object as well. It requires a property if any of the schemas does.
 ///
 /// # Errors
 /// No value of the schema is an object, or there are too many alternatives.
@@ -41,7 +41,7 @@ pub(super) fn as_object(standard: &mut Standard) -> Result<(), SchemaFault> {
     Ok(())
 }
 
-/// The keywords about objects.
+/// The keywords of a schema that are about objects.
 #[derive(Default)]
 struct Object {
     properties: Map,
@@ -112,7 +112,7 @@ fn list<'a>(schema: &'a Map, keyword: &str) -> impl Iterator<Item = &'a Map> {
 }
 
 impl Object {
-    /// Returns the own keywords of a schema, without its branches.
+    /// Returns the keywords of a schema itself, without its branches.
     fn of(schema: &Map) -> Self {
         let mut object = Self::default();
         for (keyword, value) in schema {
@@ -179,8 +179,8 @@ impl Object {
     }
 }
 
-/// Returns the schema of values that fit one schema or the other. Fixed values of one type become an `enum`; alternatives use them as
-/// their names.
+/// Returns the schema of values that fit one schema or the other. Two fixed values of one type become an `enum`,
+/// because alternatives are often told apart by such a value.
 fn either(one: Value, other: Value) -> Value {
     if one == other {
         return one;

@@ -8,9 +8,10 @@ use super::clean::{self, has_type};
 use super::keywords::{LISTS, MAPS, SCHEMAS, SWITCHES, subschemas};
 use super::targets::{Scope, Targets};
 
-/// The deepest nesting of a schema. JSON that was read is never deeper.
+/// The maximum depth of a schema. JSON that was parsed is never deeper.
 const DEEPEST: usize = 128;
-/// The largest schema, counting the bytes of its texts and 8 for each value. It is ten times the largest schemas of published servers.
+/// The maximum size of a schema: the bytes of its strings, and 8 for each value. It is ten times the size of the
+/// largest schemas of published servers.
 const LARGEST: usize = 4 << 20;
 /// Keywords that describe the schema itself, or that are handled elsewhere.
 pub(super) const DROPPED: [&str; 15] = [
@@ -30,10 +31,10 @@ pub(super) const DROPPED: [&str; 15] = [
     "id",
     "nullable",
 ];
-/// The keywords that are kept next to a reference in drafts that ignore all others.
+/// The keywords that are kept next to a reference, for drafts that ignore all other keywords there.
 const NOTES: [&str; 5] = ["default", "deprecated", "description", "examples", "title"];
 
-/// A schema of JSON Schema 2020-12. Each of its references is `#/$defs/<name>`, and has a definition.
+/// A schema of JSON Schema 2020-12. Each reference has the form `#/$defs/<name>` and leads to a definition.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Standard {
     /// The schema without its definitions.
@@ -44,7 +45,7 @@ pub(crate) struct Standard {
 }
 
 impl Standard {
-    /// Converts a schema. The work is bounded.
+    /// Converts a schema. The work is limited, even for hostile schemas.
     ///
     /// # Errors
     /// The schema is too large or too deep.
@@ -122,7 +123,8 @@ struct Converter<'a> {
     targets: Targets<'a>,
     /// Whether the draft ignores keywords next to a reference.
     is_old: bool,
-    /// The bytes that may still be written. The target of a reference is written in addition to its place in the schema.
+    /// The number of bytes that may still be written. The target of a reference is written to the definitions in
+    /// addition to its place in the schema.
     left: usize,
     losses: Vec<String>,
 }
@@ -268,14 +270,14 @@ impl<'a> Converter<'a> {
     }
 
     fn lose(&mut self, what: &str) {
-        // A few names are enough to find the place.
+        // A few names are enough to find the fault.
         if self.losses.len() < 5 {
             self.losses.push(what.to_owned());
         }
     }
 }
 
-/// Returns the size of data. Schemas have been counted already.
+/// Returns the size of a keyword's value, or 0 for a schema, which has been counted already.
 fn size_of(keyword: &str, value: &Value) -> usize {
     if SCHEMAS.contains(&keyword) || LISTS.contains(&keyword) || MAPS.contains(&keyword) {
         return 0;
@@ -290,8 +292,8 @@ fn size_of(keyword: &str, value: &Value) -> usize {
     }
 }
 
-/// Returns the required names of an object: those of its list, and in draft 3 the properties that say so. If all properties are known, other
-/// names are left out.
+/// Returns the required names of an object: the names in its list and, as in draft 3, the properties that have
+/// `required: true`. Names of unknown properties are left out if all properties are known.
 fn required(members: &Map) -> Option<Value> {
     let properties = members.get("properties").and_then(Value::as_object);
     let is_known = |name: &str| {
@@ -308,7 +310,7 @@ fn required(members: &Map) -> Option<Value> {
     (listed.is_some() || !unique.is_empty()).then(|| json!(unique))
 }
 
-/// Limits the length of a list that allows only items with schemas of their own.
+/// Limits the length of a list to its items with schemas of their own, if it allows no others.
 fn tuple(members: &Map, converted: &mut Map) {
     let items = members.get("items");
     let is_closed = items == Some(&Value::Bool(false))

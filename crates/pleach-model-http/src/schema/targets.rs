@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::keywords::{LISTS, MAPS, SCHEMAS};
 
-/// The longest chain of references.
+/// The maximum length of a chain of references.
 const LONGEST_CHAIN: usize = 32;
-/// The longest name in `$defs`.
+/// The maximum length of a name in `$defs`.
 const LONGEST_NAME: usize = 64;
 
-/// The schemas around a schema, which its references are relative to.
+/// The enclosing schemas that the references of a schema are relative to.
 #[derive(Clone, Copy)]
 pub(super) struct Scope<'a> {
     /// The nearest schema with an `$id`, or the root.
@@ -41,13 +41,13 @@ impl<'a> Scope<'a> {
 /// The places that references of a schema lead to. Each place has one name, however many references lead there.
 pub(super) struct Targets<'a> {
     root: &'a Value,
-    /// The names by address. The schemas are borrowed for as long as this lives.
+    /// The names by the address of the schema. Addresses are stable, because the schemas stay borrowed.
     names: HashMap<usize, String>,
     taken: HashSet<String>,
     /// The next number for each name that is taken.
     next: HashMap<String, usize>,
     waiting: VecDeque<(String, &'a Value, Scope<'a>)>,
-    /// The named schemas. They are found when a reference needs them.
+    /// The named schemas. They are searched for when a reference first needs them.
     named: Option<Named<'a>>,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Targets<'a> {
         }
     }
 
-    /// Returns the next target that was named, to be converted.
+    /// Returns the next named target that must be converted.
     pub(super) fn next(&mut self) -> Option<(String, &'a Value, Scope<'a>)> {
         self.waiting.pop_front()
     }
@@ -101,7 +101,7 @@ impl<'a> Targets<'a> {
             match referring(members) {
                 Some((_, reference)) if members.len() == 1 => match self.resolve(reference, scope) {
                     Some((next, base)) => (target, scope) = (next, base),
-                    // This is a fault of the other reference.
+                    // This chain ends; the other reference reports the missing target.
                     None => return true,
                 },
                 _ => return true,
@@ -196,8 +196,8 @@ impl<'a> Named<'a> {
     }
 }
 
-/// Returns the keyword by which a schema refers to another one, and the reference. `$dynamicRef` and `$recursiveRef` are treated like `$ref`,
-/// because no schema of another document encloses this one.
+/// Returns the keyword with which a schema refers to another schema, and the reference. `$dynamicRef` and
+/// `$recursiveRef` are treated like `$ref`, because there is only one document.
 fn referring(members: &Map) -> Option<(&'static str, &str)> {
     ["$ref", "$dynamicRef", "$recursiveRef"]
         .iter()

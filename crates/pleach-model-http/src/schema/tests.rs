@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// Any name is taken and nothing rewritten.
+/// A dialect that accepts every name and rewrites nothing.
 const PLAIN: Dialect = Dialect { takes_key: |_| true, rewrite: |_| {}, wraps_answers: false };
 
 /// Checks the conversion of a property.
@@ -368,7 +368,7 @@ fn hostile_schemas_cost_bounded_work() {
     let wide =
         json!({"properties": (0..200_000).map(|number| (format!("property_{number}"), json!({}))).collect::<Map>()});
     assert_eq!(root(wide), Err(SchemaFault::TooLarge(4 << 20)));
-    // Each level has two references to the next one: written out, or merged, they would be a million.
+    // Each level has two references to the next level. Expanded or merged, they would become about a billion schemas.
     let levels = |combine: &dyn Fn(Value) -> Value| -> Map {
         (0..30)
             .map(|level| (format!("L{level}"), combine(json!({"$ref": format!("#/$defs/L{}", level + 1)}))))

@@ -1,4 +1,4 @@
-//! Anthropic messages: bytes of requests, answers, streams.
+//! Tests of Anthropic messages: the bytes of requests, answers and streams.
 
 use pleach_core::{Content, Part};
 use pleach_model::{GenerateConfig, LlmRequest, LlmResponse, ModelErrorKind};
@@ -121,7 +121,7 @@ async fn calls_and_results_are_paired_whatever_their_ids_and_places() {
     let mut request = ask("hi");
     let calls = [call("functions.worker:0", "f", json!({})), call("1", "g", json!({})), call("c3", "h", json!({}))];
     request.contents.push(Content::new("model", calls).into());
-    // The results come apart and in another order; one has a picture, and one is missing.
+    // The results are separated and in another order. One has a picture, and one is missing.
     request.contents.push(Content::new("user", [Part::text("wait")]).into());
     request
         .contents
@@ -159,7 +159,7 @@ async fn thoughts_go_back_as_they_came() {
     let model = at(&server, anthropic("m"), "");
     let response = last(&model, &ask("hi"), false).await;
     let mut request = ask("hi");
-    // Through a store and back.
+    // The content is stored and loaded again.
     let stored = serde_json::to_string(&response.content.unwrap()).unwrap();
     request.contents.push(serde_json::from_str::<Content>(&stored).unwrap().into());
     let unsigned = Part { thought: Some(true), ..Part::text("of another model") };
@@ -170,7 +170,7 @@ async fn thoughts_go_back_as_they_came() {
     let body = &server.requests()[1].body;
     assert_eq!(body["messages"][1]["content"], blocks);
     assert_eq!(body["messages"].as_array().unwrap().len(), 3);
-    // Responses that were read before.
+    // Check the responses that were read above.
     let usage = json!({
         "prompt_token_count": 130, "candidates_token_count": 4, "total_token_count": 137,
         "cached_content_token_count": 100, "cache_creation_input_tokens": 20, "thoughts_token_count": 3,
@@ -179,7 +179,8 @@ async fn thoughts_go_back_as_they_came() {
     assert_eq!(response.info.model_version.as_deref(), Some("claude-5"));
 }
 
-// Models that omit their thoughts send an empty text and a signature, which the provider refuses as `redacted_thinking`.
+// Models that omit their thoughts send an empty text and a signature, which the provider refuses as
+// `redacted_thinking`.
 #[tokio::test]
 async fn a_thought_without_words_goes_back_as_it_came() {
     let blocks = json!([
@@ -335,7 +336,7 @@ fn events(middle: &[Value], reason: &str) -> String {
     events.map(|event| format!("event: {}\ndata: {event}\n\n", event["type"].as_str().unwrap())).collect()
 }
 
-/// Thoughts, texts and calls that alternate; the inputs of two calls come interleaved.
+/// Returns a stream of alternating thoughts, texts and calls. The inputs of two calls are interleaved.
 fn interleaved() -> String {
     let start =
         |index: u64, block: Value| json!({"type": "content_block_start", "index": index, "content_block": block});
@@ -500,7 +501,7 @@ async fn a_block_that_is_no_object_is_an_error_of_the_answer() {
             assert_eq!(error.kind(), ModelErrorKind::InvalidResponse, "{block}: {error}");
         }
     }
-    // The pieces that follow replace members of another type.
+    // Pieces replace members of a wrong type.
     let start = json!({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": [1]}});
     let body = events(&[start, delta(json!({"type": "text_delta", "text": "a"})), delta(json!("x"))], "end_turn");
     let server = Server::start([Reply::sse(body)]).await;

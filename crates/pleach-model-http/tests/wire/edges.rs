@@ -1,4 +1,4 @@
-//! Failures on the wire, which are handled alike for every provider.
+//! Tests of failures on the wire, which are handled alike for every provider.
 
 use std::time::Duration;
 
@@ -176,7 +176,7 @@ async fn a_slow_first_byte_and_a_silent_stream_are_timeouts() {
             tokio::task::yield_now().await;
         }
         assert!((&mut next).now_or_never().is_none());
-        // Limits that were kept have no sleep left.
+        // Limits that are no longer needed have no sleep left.
         assert!(clock.wake_all_of(Duration::from_secs(limit)) > 0);
         let error = next.await.unwrap().unwrap_err();
         assert_eq!(error.kind(), ModelErrorKind::Timeout, "{error}");
@@ -189,7 +189,7 @@ async fn a_slow_first_byte_and_a_silent_stream_are_timeouts() {
 async fn the_body_of_an_error_is_waited_for_as_a_whole() {
     let head = "HTTP/1.1 500 Oops\r\ncontent-length: 1000\r\n\r\n";
     let body = json!({"error": {"message": "no"}}).to_string();
-    // The whole error, and a part of it, on connections that stay open. Every piece comes on its own.
+    // The server sends the whole error, or a part of it, byte by byte, and keeps the connection open.
     for (text, message) in [(body.as_str(), true), (&body[..20], false)] {
         let server = Server::start([Reply::raw(head).then_pieces(text).hold()]).await;
         let model = at(&server, openai("m"), "/v1");
@@ -324,7 +324,7 @@ async fn a_connection_is_used_again() {
     assert_eq!(server.connections(), 1);
 }
 
-/// A clock that ends sleeps between attempts at once, and records them.
+/// A clock that ends the waits between attempts at once, and records them.
 #[derive(Debug, Default)]
 pub(crate) struct Waits(std::sync::Mutex<Vec<u64>>);
 
@@ -340,7 +340,7 @@ impl pleach_core::Clock for Waits {
     }
 
     fn sleep(&self, duration: Duration) -> pleach_core::BoxFuture<'static, ()> {
-        // Everything else is a time-out.
+        // All other sleeps are time limits.
         if ![4, 7, 9].contains(&duration.as_secs()) {
             return Box::pin(std::future::pending());
         }

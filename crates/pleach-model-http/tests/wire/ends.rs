@@ -1,4 +1,5 @@
-//! The ends of streams, progress, and limits of answers, which are handled alike for every provider.
+//! Tests of the ends of streams, of idle times and of the limits of answers, which are handled alike for every
+//! provider.
 
 use std::future::Future;
 use std::pin::pin;
@@ -120,8 +121,8 @@ impl Dialect {
     }
 }
 
-/// Polls a call until nothing more comes, and ends the idle time of a minute. Returns the responses, and how often the idle time has
-/// begun.
+/// Polls a call until nothing more comes, and then ends the idle time of one minute. Returns the responses, and how
+/// often the idle time was started.
 async fn after_idle(model: &HttpModel, clock: &HeldClock) -> (Result<Vec<LlmResponse>, ModelError>, usize) {
     let request = ask("hi");
     let call = ModelCall::new(&request, clock).streaming(true);
@@ -157,7 +158,7 @@ async fn noise_after_the_reason_ends_an_answer_and_before_it_a_time_out() {
                         assert!(error.to_string().contains("`.idle_timeout(…)`"), "{error}");
                     }
                 }
-                // Once at the beginning, and once for each event with content, however much noise came.
+                // The idle time starts at the beginning and after each event with content, however much noise comes.
                 assert!(begun <= 3 + usize::from(is_whole), "{name} {number}: {begun}");
                 server.closed().await;
             }
@@ -187,7 +188,7 @@ async fn every_content_begins_the_idle_time_anew() {
 async fn a_connection_that_breaks_after_the_reason_has_given_the_answer() {
     for dialect in dialects() {
         let body = format!("{}{}", (dialect.call)(0, true, "{}"), (dialect.reason)());
-        // More was announced than came, the last event is cut off, or the rest cannot be read.
+        // The server sends less than it announced, cuts off the last event, or sends an unreadable rest.
         let replies = [
             Reply::new(
                 "200 OK",
@@ -204,7 +205,7 @@ async fn a_connection_that_breaks_after_the_reason_has_given_the_answer() {
             let whole = last(&dialect.model(&server, |builder| builder), &ask("hi"), true).await;
             assert_eq!((whole.function_calls().count(), whole.error_code), (1, None), "{}", dialect.name);
         }
-        // An error that the provider itself reports is one.
+        // An error that the provider itself reports is still an error.
         let failed = format!("{body}{}", data(&json!({"error": {"message": "no", "code": 500}})));
         let server = Server::start([Reply::open(&failed)]).await;
         let request = crate::support::with_config(json!({"httpOptions": {"retryOptions": {"attempts": 1}}}));
@@ -273,7 +274,7 @@ async fn a_stream_that_never_pauses_lets_timers_and_limits_run() {
                 Server::start([Reply::open("").then_forever(flood.clone()), Reply::open("").then_forever(flood)]).await;
             let clock = RuntimeClock::start();
             let unlimited = |builder: HttpModelBuilder| builder.max_stream_bytes(usize::MAX);
-            // A limit of the caller's.
+            // The caller sets the limit.
             let model = dialect.model(&server, unlimited);
             let request = ask("hi");
             let drain = async {
@@ -281,7 +282,7 @@ async fn a_stream_that_never_pauses_lets_timers_and_limits_run() {
                 while answer.next().await.is_some() {}
             };
             assert!(is_ended_by(Duration::from_millis(50), drain).await, "{} {noise}", dialect.name);
-            // A limit of the model's.
+            // The model sets the limit.
             let model = dialect.model(&server, |builder| unlimited(builder).total_timeout(Duration::from_millis(50)));
             let (_, error) = all_by(&model, &request, true, &clock).await.unwrap_err();
             assert!(error.to_string().contains("`.total_timeout(…)`"), "{error}");
@@ -321,7 +322,7 @@ async fn a_character_that_is_cut_between_two_events_is_whole() {
                 whole.content.as_ref().unwrap().parts().iter().filter_map(|part| part.text.clone()).collect();
             texts.dedup();
             assert_eq!(texts, [expected], "{} {first} {second}", dialect.name);
-            // The fragments together equal the whole answer.
+            // The joined fragments equal the whole answer.
             let said = |is_thought: bool| -> String {
                 let parts = responses
                     .iter()
@@ -338,7 +339,7 @@ async fn a_character_that_is_cut_between_two_events_is_whole() {
 #[tokio::test]
 async fn a_character_that_is_cut_in_arguments_is_whole() {
     for dialect in dialects() {
-        // Arguments are a JSON text in the JSON of an event; Gemini's are texts themselves.
+        // Arguments are JSON text inside the JSON of an event, but Gemini sends plain strings.
         let (begin, end) = if dialect.name == "gemini" { ("HALF", "HALF") } else { ("{\"city\": \"HALF", "HALF\"}") };
         for (first, second, expected) in [
             (r"a\ud83d", r"\ude00b", "a😀b"),
@@ -348,7 +349,7 @@ async fn a_character_that_is_cut_in_arguments_is_whole() {
             (r"a\u0000", "b", "a\u{fffd}b"),
             (r"a\\u0000", "b", "a\u{fffd}b"),
         ] {
-            // Gemini's arguments are not a JSON text. Those of chat completions are among the wire cases of the facade.
+            // Gemini's arguments are not JSON text. Arguments of chat completions are among the facade's wire cases.
             if dialect.name != "anthropic" && first.contains(r"\\") {
                 continue;
             }
@@ -430,7 +431,7 @@ async fn a_document_that_is_whole_needs_no_end_of_the_connection() {
                 tokio::task::yield_now().await;
             }
         }
-        // Once at the beginning, and once for the document: blanks are not content.
+        // The idle time starts at the beginning and after the document, because blanks are not content.
         assert!(!is_open || clock.wake_all_of(Duration::from_secs(60)) == 2);
         let responses: Result<Vec<LlmResponse>, ModelError> = responses.await.into_iter().collect();
         assert_eq!(responses.unwrap()[0].content.as_ref().unwrap().text(), "Sunny.");

@@ -1,4 +1,4 @@
-//! Messages of failures, in any kind of body, which are handled alike for every provider.
+//! Tests of the messages of failures, in any kind of body, which are handled alike for every provider.
 
 use pleach_model::ModelErrorKind;
 use pleach_model_http::{anthropic, gemini, openai};
@@ -66,10 +66,10 @@ async fn the_reason_of_a_failure_in_a_200_or_a_stream_is_shown() {
             (Reply::json("200 OK", &body), true),
             (Reply::sse(format!("data: {body}\n\n")), true),
             (Reply::sse(format!("event: error\ndata: {body}\n\n")), true),
-            // Some servers do this in the middle of a stream.
+            // Some servers send a whole document in the middle of a stream.
             (Reply::sse(format!("{body:#}\n")), true),
         ];
-        // A reason under a name that other events also use is one only if there is a status.
+        // A reason in a member that other events also have is only understood if there is a status.
         let is_certain = body.get("reason").is_none();
         for (reply, streaming) in replies.into_iter().filter(|_| body.is_object() && is_certain) {
             for (builder, path) in [(openai("m"), "/v1"), (anthropic("m"), ""), (gemini("m"), "")] {

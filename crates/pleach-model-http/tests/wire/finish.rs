@@ -1,4 +1,4 @@
-//! Finish reasons mean the same to every client, streamed or not.
+//! Tests that finish reasons have the same meaning for all providers, streamed or not.
 
 use pleach_model::{LlmRequest, LlmResponse, ModelErrorKind};
 use pleach_model_http::{HttpModel, anthropic, gemini, openai};

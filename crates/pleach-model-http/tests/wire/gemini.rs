@@ -1,4 +1,4 @@
-//! Gemini: bytes of requests, answers, streams.
+//! Tests of Gemini: the bytes of requests, answers and streams.
 
 use pleach_core::{Blob, Content, Part};
 use pleach_model::{LlmRequest, LlmResponse, ModelErrorKind};
@@ -29,7 +29,7 @@ async fn read(answer: &Value) -> LlmResponse {
     last(&at(&server, gemini("m"), ""), &ask("hi"), false).await
 }
 
-// Recorded from google-adk 2.13.0 with google-genai 2.34; media types and schemas are in the API's own casing, and the text of
+// Recorded from google-adk 2.13.0 with google-genai 2.34, with media types and schemas in the API's casing. The text of
 // the last turn and the response to the last call are pleach's own.
 #[tokio::test]
 async fn l211_l212_a_request_is_what_google_adk_sends() {
@@ -168,7 +168,7 @@ async fn l214_blocked_answers_and_prompts_are_errors_of_the_response() {
     assert_eq!((code(&response), response.content), ((some("SAFETY"), some("no")), None));
     let response = read(&json!({"promptFeedback": {"blockReason": "NEW_REASON", "blockReasonMessage": "why"}})).await;
     assert_eq!(code(&response), (some("NEW_REASON"), some("why")));
-    // With parts, the answer is used.
+    // An answer that has parts is used.
     let response = read(&answer(json!([{"text": "Su"}]), json!({"finishReason": "MAX_TOKENS"}))).await;
     assert_eq!((code(&response), response.info.finish_reason), ((None, None), some("MAX_TOKENS")));
     let response = read(&answer(json!([]), json!({"finishReason": "STOP"}))).await;
@@ -177,7 +177,7 @@ async fn l214_blocked_answers_and_prompts_are_errors_of_the_response() {
     assert_eq!(response.content, Some(Content::new("model", [])));
 }
 
-/// Thoughts, texts and calls that alternate, a call in pieces, and an image.
+/// Returns a stream of alternating thoughts, texts and calls, with a call in pieces and an image.
 fn stream() -> String {
     let chunk = |parts: Value| answer(parts, json!({}));
     let piece = |path: &str, text: &str| {
@@ -246,7 +246,7 @@ async fn a_stream_that_is_cut_gives_no_answer() {
     let body = stream();
     let once = with_config(json!({"httpOptions": {"retryOptions": {"attempts": 1}}}));
     let lengths: Vec<usize> = (0..body.find("STOP").unwrap()).step_by(13).collect();
-    // Cut by the transport, and by a proxy that ends the body as if it were whole.
+    // The stream is cut by the transport, or by a proxy that ends the body as if it were whole.
     let whole = Reply::sse(&body);
     let head = whole.len() - body.len();
     let cut = lengths.iter().map(|length| whole.clone().cut_at(head + length));

@@ -1,4 +1,4 @@
-//! The clients against a server on loopback that plays wire bytes.
+//! Tests of the clients against a local server that sends scripted bytes.
 
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 

@@ -1,4 +1,4 @@
-//! Chat completions: bytes of requests, answers, streams.
+//! Tests of chat completions: the bytes of requests, answers and streams.
 
 use pleach_core::Content;
 use pleach_model::{LlmResponse, Model as _, ModelErrorKind};
@@ -43,7 +43,7 @@ fn finish(reason: &str) -> Value {
     json!({"model": "gpt-5-mini-2026", "choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
 }
 
-// Recorded from google-adk 2.13.0 with LiteLlm 1.106; texts of pleach's own are those about missing results and users.
+// Recorded from google-adk 2.13.0 with LiteLlm 1.106, except for pleach's own texts about missing results and users.
 #[tokio::test]
 async fn l230_l231_l232_a_request_is_what_google_adk_sends() {
     let mut body = sent(&recorded_request(), false).await;
@@ -114,12 +114,12 @@ async fn l231_media_of_results_follow_when_all_calls_are_answered() {
     let messages = body["messages"].as_array().unwrap();
     let roles: Vec<&str> = messages.iter().map(|message| message["role"].as_str().unwrap()).collect();
     assert_eq!(roles, ["user", "assistant", "tool", "tool", "user", "user"]);
-    // Ids are sent as they came, numeric ones and those with dots.
+    // Ids are sent as they came, even with dots and colons.
     assert_eq!(messages[3]["tool_call_id"], "functions.worker:0");
     assert_eq!(messages[4]["content"][0]["image_url"]["url"], "data:image/png;base64,AQI=");
 }
 
-// A result is stored: media that the provider refuses must not fail every later request of the session.
+// A result is stored, so media in it that the provider refuses must not fail every later request of the session.
 #[tokio::test]
 async fn l231_media_of_results_that_cannot_be_sent_are_named() {
     let mut request = ask("hi");
@@ -239,7 +239,7 @@ async fn l235_other_ends_are_errors_of_the_response() {
     }
 }
 
-/// Two parallel calls whose pieces alternate, a text and a thought.
+/// Returns a stream with two parallel calls whose pieces alternate, a text and a thought.
 fn interleaved() -> String {
     let piece = |index, piece: Value| {
         let mut piece = piece;

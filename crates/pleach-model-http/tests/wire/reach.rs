@@ -1,4 +1,4 @@
-//! Addresses, headers and secrets of requests.
+//! Tests of the addresses, headers and secrets of requests.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::server::{Reply, Server};
 use crate::support::{all, ask, error, with_config};
 
-/// The variable with the address that the child of the proxy test calls.
+/// The variable with the address that the child process of the proxy test calls.
 const TARGET: &str = "PLEACH_WIRE_TEST_TARGET";
 
 fn sunny() -> Reply {
@@ -127,7 +127,7 @@ async fn headers_of_the_connection_are_refused() {
     }
 }
 
-// The server sends the head and then nothing: only what it announces can be judged.
+// The server sends the head and then nothing, so only the announced length can be judged.
 #[tokio::test]
 async fn an_answer_that_announces_too_many_bytes_is_refused_at_once() {
     let head = "HTTP/1.1 200 OK\r\ncontent-type: {}\r\ncontent-length: 4001\r\n\r\n";

@@ -1,4 +1,4 @@
-//! Schemas of functions and answers as each provider gets them, and the names of properties in answers.
+//! Tests of the schemas of functions and answers that each provider gets, and of the property names in answers.
 
 use std::sync::{Arc, Mutex};
 
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::server::{Reply, Server};
 use crate::support::{all, ask, at, call, error, last, parts};
 
-/// A provider: a builder of its model, an answer, and the places of functions and schemas in its requests.
+/// A provider: the builder of its model, an answer, and the paths of functions and schemas in its requests.
 struct Case {
     name: &'static str,
     builder: fn() -> HttpModelBuilder,
@@ -239,7 +239,7 @@ async fn the_conversation_has_the_names_that_the_provider_knows() {
     assert_eq!(blocks[0]["input"], serde_json::from_str::<Value>(SENT).unwrap());
     assert_eq!(blocks[1]["input"], own);
     assert_eq!(request, before);
-    // The others take the names unchanged.
+    // The other providers get the names unchanged.
     let body = CASES[2].sent(&request).await;
     assert_eq!(body["contents"][1]["parts"][0]["functionCall"]["args"], own);
 }
@@ -266,7 +266,7 @@ async fn a_strict_answer_that_cannot_be_described_is_an_error_before_anything_is
         assert_eq!(model.check_output_schema(&schema).unwrap_err().to_string(), text);
     }
     assert!(server.requests().is_empty());
-    // The others take such schemas.
+    // The other providers accept such schemas.
     for case in &CASES[1..] {
         let server = Server::start([Reply::json("200 OK", &(case.answer)())]).await;
         let model = at(&server, (case.builder)(), case.path);

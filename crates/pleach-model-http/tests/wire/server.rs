@@ -71,18 +71,18 @@ impl Reply {
         self
     }
 
-    /// Then sends a text, each byte in a piece of its own.
+    /// After the reply, sends a text, each byte in a piece of its own.
     pub(crate) fn then_pieces(self, text: &str) -> Self {
         self.then_pieces_of(text.as_bytes())
     }
 
-    /// Sends each of these pieces by itself after the reply.
+    /// After the reply, sends each of these bytes in a piece of its own.
     pub(crate) fn then_pieces_of(mut self, bytes: &[u8]) -> Self {
         self.pieces.extend(bytes.iter().map(|byte| vec![*byte]));
         self
     }
 
-    /// Then sends a text, in a piece of its own.
+    /// After the reply, sends a text in a piece of its own.
     pub(crate) fn then_piece(mut self, text: &str) -> Self {
         self.pieces.push(text.as_bytes().to_vec());
         self
@@ -106,7 +106,7 @@ impl Reply {
     }
 }
 
-/// A request as it came.
+/// A request as it arrived.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) head: String,

@@ -13,7 +13,7 @@ use crate::server::Server;
 
 pub(crate) const KEY: &str = "sk-hush-hush-hush";
 
-/// Builds the model at the server.
+/// Builds a model that is reached at the test server.
 pub(crate) fn at(server: &Server, builder: HttpModelBuilder, path: &str) -> HttpModel {
     builder.base_url(format!("{}{path}", server.url)).key(KEY).build().unwrap()
 }

@@ -1,4 +1,4 @@
-//! Servers deviate from the formats: line ends, encodings, odd members.
+//! Tests of servers that deviate from the formats in line ends, encodings and members.
 
 use pleach_model::{LlmResponse, ModelErrorKind};
 use pleach_model_http::{anthropic, gemini, openai};
@@ -40,7 +40,7 @@ async fn events_are_read_whatever_separates_their_lines() {
             let text = text.replace('\n', end);
             let response = streamed(&text).await;
             assert_eq!(parts(&response), json!([{"text": "Sün😀y."}]), "{end:?}");
-            // Each byte in a piece of its own.
+            // Each byte comes in a piece of its own.
             let server = Server::start([Reply::open("").then_pieces_of(text.as_bytes())]).await;
             let response = last(&at(&server, openai("m"), "/v1"), &once(), true).await;
             assert_eq!(parts(&response), json!([{"text": "Sün😀y."}]), "{end:?}");
@@ -232,7 +232,7 @@ async fn an_error_is_one_wherever_it_is_written() {
     }
 }
 
-/// A stream of very many parts is refused, and takes no more time and memory than its size suggests.
+/// A stream of very many parts is refused. Its time and memory are proportional to its size.
 #[tokio::test]
 async fn the_parts_of_an_answer_are_bounded() {
     let block = |index: usize| {

@@ -12,8 +12,8 @@ use super::json_path::{self, Step};
 #[derive(Debug)]
 pub(super) struct Arguments {
     values: Map,
-    /// The texts that may still grow, by path. They are inserted at the end, so that a long text is joined in linear
-    /// time.
+    /// String values that may still grow, by path. They are inserted into `values` at the end, so that joining a long
+    /// string takes linear time.
     texts: BTreeMap<String, String>,
     /// The number of array elements that may still be left empty.
     gaps: usize,
@@ -57,7 +57,7 @@ impl Arguments {
         let steps: Vec<Step> = json_path::parse(path);
         let mut open = json_path::get(&self.values, &steps).and_then(Value::as_str).unwrap_or_default().to_owned();
         open.push_str(text);
-        // The place is reserved now, so that a piece for a path below it is refused, as it would be later.
+        // Set the path to an empty string now, so that a later piece for a path below it is refused.
         json_path::set(&mut self.values, &steps, Value::String(String::new()), &mut self.gaps);
         self.texts.insert(path.to_owned(), open);
     }

@@ -5,7 +5,7 @@ use pleach_core::{Bytes, FunctionCall, IdGen, Map, Part};
 use super::arguments::Arguments;
 use crate::{CLIENT_CALL_ID_PREFIX, is_client_call_id};
 
-/// A call to which more pieces may belong.
+/// A call that more pieces may follow.
 #[derive(Debug)]
 pub(super) struct ActiveCall {
     id: String,
@@ -14,8 +14,8 @@ pub(super) struct ActiveCall {
     signature: Option<Bytes>,
 }
 
-/// Returns true if a call is a piece of a streamed call: it has pieces of arguments or a mark whether more follow, or
-/// it continues the open call without arguments.
+/// Returns true if a call is a piece of a streamed call: it has argument pieces or sets `will_continue`, or another
+/// call is open and this one has no arguments.
 pub(super) fn is_piece(call: &FunctionCall, is_open: bool) -> bool {
     let has_pieces = call
         .partial_args

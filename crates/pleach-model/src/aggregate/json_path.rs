@@ -26,9 +26,9 @@ pub(super) fn parse(path: &str) -> Vec<Step> {
     let mut steps = Vec::new();
     while let Some(first) = rest.chars().next() {
         match step(rest) {
-            Some((step, behind)) => {
+            Some((step, after)) => {
                 steps.push(step);
-                rest = behind;
+                rest = after;
             }
             None => rest = &rest[first.len_utf8()..],
         }
@@ -42,30 +42,30 @@ fn step(text: &str) -> Option<(Step, &str)> {
         return index(inside).or_else(|| quoted(inside));
     }
     let name = text.strip_prefix('.').unwrap_or(text);
-    let end = end_of(name, |c| matches!(c, '.' | '[' | ']'));
-    let (name, behind) = name.split_at(end);
-    (!name.is_empty()).then(|| (Step::Key(unescaped(name)), behind))
+    let end = name_end(name, |c| matches!(c, '.' | '[' | ']'));
+    let (name, after) = name.split_at(end);
+    (!name.is_empty()).then(|| (Step::Key(unescaped(name)), after))
 }
 
 fn index(inside: &str) -> Option<(Step, &str)> {
-    let (digits, behind) = inside.split_once(']')?;
+    let (digits, after) = inside.split_once(']')?;
     let digits = digits.trim();
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     // A number too large for `usize` also exceeds the largest index.
-    is_number.then(|| (Step::Index(digits.parse().unwrap_or(usize::MAX)), behind))
+    is_number.then(|| (Step::Index(digits.parse().unwrap_or(usize::MAX)), after))
 }
 
 fn quoted(inside: &str) -> Option<(Step, &str)> {
     let quote = inside.chars().next().filter(|quote| matches!(quote, '\'' | '"'))?;
     let text = &inside[1..];
-    let end = end_of(text, |c| c == quote);
-    let behind = text[end..].strip_prefix(quote)?.strip_prefix(']')?;
-    Some((Step::Key(unescaped(&text[..end])), behind))
+    let end = name_end(text, |c| c == quote);
+    let after = text[end..].strip_prefix(quote)?.strip_prefix(']')?;
+    Some((Step::Key(unescaped(&text[..end])), after))
 }
 
-/// Returns the position of the first unescaped character that ends a name, or of a backslash that escapes nothing;
-/// otherwise the end of the text.
-fn end_of(text: &str, ends: impl Fn(char) -> bool) -> usize {
+/// Returns the position of the first unescaped character that ends a name. A backslash at the end of the text also ends
+/// the name. Without either, returns the length of the text.
+fn name_end(text: &str, ends: impl Fn(char) -> bool) -> usize {
     let mut letters = text.char_indices();
     while let Some((place, letter)) = letters.next() {
         let is_end = if letter == '\\' { letters.next().is_none() } else { ends(letter) };
@@ -191,7 +191,7 @@ mod tests {
         check(&["$.a", "$.a.b", "$.a[0]"], json!({"a": 0}));
         check(&["$.a", "$.a"], json!({"a": 1}));
         check(&["$", "$[0]", "$.a[10001]", "$.a[99999999999999999999999]"], json!({}));
-        // A short text cannot make many long arrays.
+        // A few short paths cannot create many long arrays.
         let (mut target, mut gaps) = (Map::new(), MAX_GAPS);
         for number in 0..100 {
             set(&mut target, &parse(&format!("$.a{number}[9000]")), json!(1), &mut gaps);

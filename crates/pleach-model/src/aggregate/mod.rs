@@ -181,18 +181,18 @@ impl Aggregator {
     }
 }
 
-/// Returns true if a part has text, and otherwise only a signature, so that it can be joined with its neighbours.
+/// Returns true if a part has text that can be joined with its neighbours: it has no other content.
 fn is_text(part: &Part) -> bool {
     part.text.as_ref().is_some_and(|text| !text.is_empty()) && is_nothing_but_text(part)
 }
 
-/// Returns true if a part has nothing but the mark of a thought.
+/// Returns true if a part has no text, signature or other content. It may still be marked as a thought.
 fn is_empty(part: &Part) -> bool {
     let has_text = part.text.as_ref().is_some_and(|text| !text.is_empty());
     !has_text && part.thought_signature.is_none() && is_nothing_but_text(part)
 }
 
-/// Returns true if a part has nothing but text, a signature and the mark of a thought.
+/// Returns true if a part has no content other than text and a signature. It may be marked as a thought.
 fn is_nothing_but_text(part: &Part) -> bool {
     // Every field is listed, so that a new one cannot be forgotten.
     matches!(
@@ -220,8 +220,8 @@ fn is_nothing_but_text(part: &Part) -> bool {
     )
 }
 
-/// Returns the parts without calls that repeat the id, name and arguments of another call. Calls with ids from the
-/// runtime are all different.
+/// Removes calls that repeat the id, name and arguments of an earlier call. A call whose id was made by the runtime is
+/// never a repetition.
 fn without_repeated_calls(parts: Vec<Option<Part>>) -> Vec<Part> {
     let mut seen: HashSet<String> = HashSet::default();
     let is_new = |part: &Part| match part.function_call.as_ref() {

@@ -14,7 +14,7 @@ pub use reply::ScriptedReply;
 
 /// A model that answers from a script, and records its requests.
 ///
-/// Each call takes the next reply. Clones share one script, so a test can pass one clone to an agent and read the
+/// Each call gets the next reply. Clones share one script, so a test can pass one clone to an agent and read the
 /// requests from another. A call beyond the script fails with [`ModelErrorKind::ScriptExhausted`].
 ///
 /// ```

@@ -94,21 +94,21 @@ impl ScriptedReply {
         Self { error: Some(error), ..Self::of(Body::Nothing) }
     }
 
-    /// Ends the reply with an error after the fragments or responses, so that there is no whole answer.
+    /// Ends the reply with an error after the fragments or responses, without a whole answer.
     #[must_use]
     pub fn then_error(mut self, error: ModelError) -> Self {
         self.error = Some(error);
         self
     }
 
-    /// Waits by the invocation's clock before the first response, or before the error.
+    /// Delays the first response, or the error, by this time of the invocation's clock.
     #[must_use]
     pub fn after(mut self, delay: Duration) -> Self {
         self.delay = Some(delay);
         self
     }
 
-    /// Waits by the invocation's clock between two responses.
+    /// Waits this time of the invocation's clock between two responses.
     #[must_use]
     pub fn with_gaps(mut self, gap: Duration) -> Self {
         self.gap = Some(gap);

@@ -1,4 +1,5 @@
-//! [`Access`]: the credentials that the program configures, and the configs by which clients are asked for others.
+//! [`Access`]: the credentials that the program configures, and the configs with which a client is asked for the
+//! others.
 
 use std::collections::BTreeMap;
 
@@ -14,12 +15,12 @@ use super::grant::{Grant, further_headers};
 use crate::document::{Alternative, Base, Scheme, SchemeKind};
 use crate::http::set_header;
 
-/// The credentials of a toolset. Debug output of them shows no secret.
+/// The credentials of a toolset. Their debug output shows no secret.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Access {
-    /// The credential for all schemes whose kind it fits.
+    /// The credential for all schemes that accept its kind.
     pub(crate) general: Option<AuthCredential>,
-    /// The credentials for single schemes, by the names of the schemes.
+    /// The credentials for individual schemes, by the names of the schemes.
     pub(crate) named: BTreeMap<String, AuthCredential>,
     /// The addresses of token endpoints, by the names of schemes.
     pub(crate) token_urls: BTreeMap<String, Base>,
@@ -31,7 +32,7 @@ impl Access {
         self.named.get(&scheme.name).or_else(|| self.general_for(scheme))
     }
 
-    /// Returns the general credential if a scheme takes it.
+    /// Returns the general credential if it is used for a scheme.
     pub(crate) fn general_for(&self, scheme: &Scheme) -> Option<&AuthCredential> {
         let is_named = self.named.contains_key(&scheme.name);
         self.general.as_ref().filter(|credential| !is_named && fits(&scheme.kind, credential))
@@ -59,7 +60,7 @@ impl Access {
         Ok(headers.names().map(str::to_owned).collect())
     }
 
-    /// Removes the alternatives that can never be met.
+    /// Removes the alternatives that can never be satisfied.
     ///
     /// # Errors
     /// The reasons why no alternative is left.
@@ -78,7 +79,8 @@ impl Access {
         if needs_one && alternatives.is_empty() { Err(reasons.join("; ")) } else { Ok(()) }
     }
 
-    /// Returns the fault of an alternative that would send the general credential in two places: the program must say so explicitly.
+    /// Returns a fault if an alternative would send the general credential in two places. The program must configure
+    /// this explicitly.
     fn ambiguity(&self, alternative: &Alternative) -> Option<String> {
         let of_general: Vec<&str> = alternative
             .schemes()
@@ -91,11 +93,11 @@ impl Access {
         })
     }
 
-    /// Returns the reason why a scheme can never be met.
+    /// Returns the reason why a scheme can never be satisfied.
     fn fault(&self, scheme: &Scheme, base: &Base) -> Option<String> {
         let name = &scheme.name;
         let configured = self.of(scheme);
-        // The time is left out: an expired token may be refreshed.
+        // The time is ignored, because an expired token may be refreshed.
         let sent = configured.and_then(|configured| Grant::of(scheme, configured, f64::NEG_INFINITY).err());
         if let Some(reason) = sent {
             return Some(format!("the credential for `{name}` cannot be sent: {reason}"));
@@ -135,7 +137,7 @@ impl Access {
     }
 }
 
-/// Returns true if a scheme takes credentials of this kind.
+/// Returns true if a scheme accepts a credential of this kind.
 pub(crate) fn fits(kind: &SchemeKind, credential: &AuthCredential) -> bool {
     let has = |name: &str| {
         let http = credential.http.as_ref().and_then(|http| http.get("credentials"));
@@ -150,7 +152,7 @@ pub(crate) fn fits(kind: &SchemeKind, credential: &AuthCredential) -> bool {
     }
 }
 
-/// Returns the flow whose endpoint refreshes a token that the program configures.
+/// Returns the flow whose endpoint refreshes a token of the program.
 pub(super) fn flow_of_refresh(scheme: &Scheme) -> &'static str {
     let flows = ["authorizationCode", "password", "clientCredentials"];
     flows.into_iter().find(|name| flow(scheme, name).is_some()).unwrap_or("authorizationCode")
@@ -172,10 +174,11 @@ fn help(name: &str) -> String {
     format!("give a credential with a token by `.credential_for(\"{name}\", …)`")
 }
 
-/// Returns the config that asks the client for the credential of a scheme.
+/// Returns the config with which the client is asked for the credential of a scheme.
 ///
-/// Its key contains the server's address and google-adk's digest of scheme and credential. A credential for one server must not be sent to another
-/// server whose document has a scheme of the same form, and a token of one OAuth2 client must not be used for another client.
+/// Its key contains the server's address and google-adk's digest of scheme and credential. Without them, a credential
+/// could be sent to another server whose document has a scheme of the same form, and a token of one OAuth2 client could
+/// be used for another client.
 pub(crate) fn config(scheme: &Scheme, base: &Base, configured: Option<&AuthCredential>) -> AuthConfig {
     let raw = match (&scheme.kind, configured) {
         (_, Some(configured)) => serde_json::to_value(configured).unwrap_or_default(),
@@ -193,7 +196,8 @@ pub(crate) fn config(scheme: &Scheme, base: &Base, configured: Option<&AuthCrede
     AuthConfig::new(config)
 }
 
-/// Returns the scheme as the client sees it: without a key of its own, and only with the flow by which users sign in.
+/// Returns the scheme as the client sees it. Its own credential key is removed, and also all flows except the one with
+/// which users sign in.
 fn shown(scheme: &Scheme) -> Value {
     let mut shown = scheme.json.clone();
     if let Some(members) = shown.as_object_mut() {

@@ -25,13 +25,13 @@ pub(crate) struct Authorizer<'a> {
     pub(crate) ctx: &'a ToolContext,
 }
 
-/// What a call may be sent with.
+/// The credentials to send with a call, or the reason why there are none.
 pub(crate) enum Authorized {
-    /// The credentials. The list is empty if none is needed.
+    /// The call is sent with these credentials. The list is empty if none is needed.
     With(Vec<Granted>),
-    /// The client was asked for one.
+    /// The client was asked for a credential.
     Pending,
-    /// There is none, for this reason.
+    /// There is no credential, for this reason.
     Failed(String),
 }
 
@@ -43,18 +43,19 @@ pub(crate) struct Granted {
     asked: Option<AuthConfig>,
 }
 
-/// The result of looking for the credential of a scheme, or for those of an alternative.
+/// The result of the search for the credential of a scheme, or for the credentials of an alternative.
 enum Found<T> {
     Here(T),
     /// The client can be asked with this config.
     Missing(AuthConfig),
-    /// It is not available, for this reason.
+    /// The credential is not available, for this reason.
     Failed(String),
 }
 
 impl Authorizer<'_> {
-    /// Finds the credentials of the first alternative that is complete. If no alternative is complete and the operation needs one, asks the client
-    /// for the first missing credential of the first alternative that it can complete.
+    /// Returns the credentials of the first complete alternative. If there is none and the operation needs one, asks
+    /// the client for a credential: the first one that is missing in the first alternative that the client can
+    /// complete.
     ///
     /// # Errors
     /// The credential service fails, or the client cannot be asked.
@@ -62,7 +63,7 @@ impl Authorizer<'_> {
         let (mut missing, mut failure) = (None, None);
         let is_optional = self.plan.security.iter().any(|alternative| alternative.0.is_empty());
         for alternative in self.plan.security.iter().filter(|alternative| !alternative.0.is_empty()) {
-            match self.of_alternative(alternative).await? {
+            match self.find_alternative(alternative).await? {
                 Found::Here(granted) => return Ok(Authorized::With(granted)),
                 Found::Missing(config) => missing = missing.or(Some(config)),
                 Found::Failed(reason) => failure = failure.or(Some(reason)),
@@ -73,16 +74,16 @@ impl Authorizer<'_> {
                 self.ctx.request_credential(config)?;
                 Ok(Authorized::Pending)
             }
-            // This holds even if security is optional: a call in a user's name must not become anonymous.
+            // The call fails even if security is optional, because a call in a user's name must not become anonymous.
             (None, Some(reason)) => Ok(Authorized::Failed(reason)),
             (None, None) => Ok(Authorized::With(Vec::new())),
         }
     }
 
-    async fn of_alternative(&self, alternative: &Alternative) -> Result<Found<Vec<Granted>>, NodeError> {
+    async fn find_alternative(&self, alternative: &Alternative) -> Result<Found<Vec<Granted>>, NodeError> {
         let mut all = Vec::new();
         for requirement in &alternative.0 {
-            match self.of_requirement(requirement).await? {
+            match self.find_requirement(requirement).await? {
                 Found::Here(granted) => all.push(granted),
                 Found::Missing(config) => return Ok(Found::Missing(config)),
                 Found::Failed(reason) => return Ok(Found::Failed(reason)),
@@ -91,11 +92,11 @@ impl Authorizer<'_> {
         Ok(Found::Here(all))
     }
 
-    async fn of_requirement(&self, requirement: &Requirement) -> Result<Found<Granted>, NodeError> {
+    async fn find_requirement(&self, requirement: &Requirement) -> Result<Found<Granted>, NodeError> {
         let scheme = &*requirement.scheme;
         let configured = self.access.of(scheme);
         if let Some(own) = configured
-            && let Some(found) = self.of_program(requirement, own).await
+            && let Some(found) = self.find_program_credential(requirement, own).await
         {
             return Ok(found);
         }
@@ -105,7 +106,7 @@ impl Authorizer<'_> {
         for is_answer in [true, false] {
             let sent = if is_answer { kept.answered() } else { kept.stored().await? };
             let Some(sent) = sent else { continue };
-            match self.of_sent(scheme, &kept, &sent).await? {
+            match self.check_sent(scheme, &kept, &sent).await? {
                 Sent::Usable(grant, credential) => {
                     return Ok(Found::Here(Granted { grant, credential, asked: Some(config) }));
                 }
@@ -120,7 +121,7 @@ impl Authorizer<'_> {
     }
 
     /// Returns the credential that the program configures; `None` if a client must be asked.
-    async fn of_program(&self, requirement: &Requirement, own: &AuthCredential) -> Option<Found<Granted>> {
+    async fn find_program_credential(&self, requirement: &Requirement, own: &AuthCredential) -> Option<Found<Granted>> {
         let scheme = &*requirement.scheme;
         match Grant::of(scheme, own, self.now()) {
             Ok(Some(grant)) => {
@@ -163,9 +164,9 @@ impl Authorizer<'_> {
         Ok(Some(TokenRequest::of_program(endpoints("clientCredentials")?, scopes, own)?))
     }
 
-    /// Checks whether a credential from a client can be used, and exchanges its code for a token. The token is kept at once: the server
-    /// may never answer the call itself.
-    async fn of_sent(&self, scheme: &Scheme, kept: &Kept<'_>, sent: &AuthCredential) -> Result<Sent, NodeError> {
+    /// Checks whether a credential from a client can be used, and exchanges its code for a token. The token is kept at
+    /// once, because the server may never answer the call.
+    async fn check_sent(&self, scheme: &Scheme, kept: &Kept<'_>, sent: &AuthCredential) -> Result<Sent, NodeError> {
         let useless = |reason: &str| {
             Ok(Sent::Useless(Some(format!(
                 "the credential for the security scheme `{}` cannot be used: {reason}",
@@ -216,8 +217,8 @@ impl Authorizer<'_> {
         }
     }
 
-    /// Keeps accepted credentials for later calls, and drops refused ones, so that the next call asks again. If a refused token has a refresh token,
-    /// only the access token is dropped.
+    /// Keeps accepted credentials for later calls, and drops refused credentials, so that the next call asks again. If
+    /// a refused token has a refresh token, only the access token is dropped.
     ///
     /// # Errors
     /// The credential service fails.

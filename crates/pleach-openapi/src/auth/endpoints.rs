@@ -13,7 +13,8 @@ pub(crate) struct Endpoints {
 }
 
 impl Endpoints {
-    /// Returns the endpoints of a flow. `given` is the address that the program has chosen, `base` is the address of the API.
+    /// Returns the endpoints of a flow. `given` is the address that the program has chosen, `base` is the address of
+    /// the API.
     ///
     /// # Errors
     /// The reason why secrets cannot be sent there.
@@ -44,7 +45,7 @@ pub(crate) fn secret_url(text: &str) -> Result<Base, String> {
     if base.is_safe() { Ok(base) } else { Err("gets secrets, so it must begin with `https://`".to_owned()) }
 }
 
-/// Returns a flow of a scheme.
+/// Returns the flow of this name.
 pub(crate) fn flow<'s>(scheme: &'s Scheme, name: &str) -> Option<&'s Map> {
     scheme.json.get("flows")?.get(name)?.as_object()
 }
@@ -67,7 +68,8 @@ pub(crate) fn fault_of_sign_in(scheme: &Scheme) -> Option<String> {
     (!is_safe).then(|| format!("`{}` has an `authorizationUrl` that does not begin with `https://`", scheme.name))
 }
 
-/// Reads an address of the document. Only the API's own server may get the secrets; other servers must be named by the program.
+/// Reads an address from the document. It must be on the API's own server. The program must name any other server that
+/// gets the secrets.
 fn pinned(scheme: &Scheme, member: &str, text: &str, base: &Base) -> Result<Base, String> {
     let name = &scheme.name;
     let help = format!("give the address by `.token_url(\"{name}\", …)`");

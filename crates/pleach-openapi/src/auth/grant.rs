@@ -28,7 +28,8 @@ enum Sent {
 }
 
 impl Grant {
-    /// Reads a credential for a scheme at `now`, in seconds since the epoch. Returns `None` if it lacks the parts that the scheme sends, or has expired.
+    /// Reads a credential for a scheme at `now`, in seconds since the epoch. Returns `None` if the credential has
+    /// expired, or lacks a part that the scheme sends.
     ///
     /// # Errors
     /// The reason why it can never be sent.
@@ -39,7 +40,7 @@ impl Grant {
                 let Some(key) = credential.api_key.as_deref().map(str::trim).filter(|key| !key.is_empty()) else {
                     return Ok(None);
                 };
-                grant.sent.push(of_key(*place, name, key)?);
+                grant.sent.push(key_part(*place, name, key)?);
             }
             SchemeKind::Basic => {
                 let (user, password) = (of_http(credential, "username"), of_http(credential, "password"));
@@ -63,7 +64,8 @@ impl Grant {
         Ok(Some(grant))
     }
 
-    /// Adds the further headers of a credential that the program configures. Those of a client's answer are ignored: a client must not choose headers.
+    /// Adds the further headers of a credential of the program. A credential from a client must not be passed here,
+    /// because a client must not choose headers.
     pub(crate) fn with_headers(mut self, credential: &AuthCredential) -> Self {
         let further = further_headers(credential).filter_map(|(name, value)| {
             let name = HeaderName::try_from(name.as_str()).ok()?;
@@ -73,7 +75,7 @@ impl Grant {
         self
     }
 
-    /// Adds the credential to a request, and its secrets to those that are hidden.
+    /// Adds the credential to a request, and its secrets to `secrets`, which are hidden.
     ///
     /// # Errors
     /// The request already has this header, set by the program.
@@ -108,7 +110,7 @@ impl Grant {
     }
 }
 
-/// Returns the value of `Authorization` for a name and a password. RFC 7617: in the standard alphabet of base64.
+/// Returns the value of `Authorization` for a name and a password, in the standard alphabet of base64 (RFC 7617).
 pub(super) fn basic(user: &str, password: &str) -> String {
     format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
 }
@@ -119,13 +121,13 @@ pub(super) fn further_headers(credential: &AuthCredential) -> impl Iterator<Item
     headers.into_iter().flatten()
 }
 
-fn of_key(place: KeyPlace, name: &str, key: &str) -> Result<Sent, &'static str> {
+fn key_part(place: KeyPlace, name: &str, key: &str) -> Result<Sent, &'static str> {
     match place {
         KeyPlace::Header => {
             header(HeaderName::try_from(name).map_err(|_| "no header can have its name")?, key.to_owned())
         }
         KeyPlace::Query => Ok(Sent::Query(name.to_owned(), key.into())),
-        KeyPlace::Cookie if key.bytes().all(is_of_cookie) => Ok(Sent::Cookie(name.to_owned(), key.into())),
+        KeyPlace::Cookie if key.bytes().all(is_cookie_byte) => Ok(Sent::Cookie(name.to_owned(), key.into())),
         KeyPlace::Cookie => Err("it has characters that no cookie may have"),
     }
 }
@@ -135,8 +137,8 @@ fn header(name: HeaderName, value: String) -> Result<Sent, &'static str> {
     Ok(Sent::Header(name, value.into()))
 }
 
-/// Returns true if the value of a cookie may have the byte. RFC 6265.
-fn is_of_cookie(byte: u8) -> bool {
+/// Returns true if the value of a cookie may contain the byte (RFC 6265).
+fn is_cookie_byte(byte: u8) -> bool {
     byte.is_ascii_graphic() && !matches!(byte, b'"' | b',' | b';' | b'\\')
 }
 
@@ -144,7 +146,7 @@ fn is_of_cookie(byte: u8) -> bool {
 mod tests {
     use super::*;
 
-    // RFC 7617 takes the standard alphabet: `+` and `/`.
+    // RFC 7617 requires the standard alphabet, which has `+` and `/`.
     #[test]
     fn basic_credentials_are_written_in_the_standard_alphabet() {
         assert_eq!(basic("ana", "~~~?>"), "Basic YW5hOn5+fj8+");

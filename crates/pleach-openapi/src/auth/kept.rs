@@ -1,4 +1,4 @@
-//! The credentials that clients have sent: in the invocation, and in the app's credential service.
+//! Stores the credentials that clients have sent, in the invocation and in the app's credential service.
 
 use pleach_auth::{AuthCredential, credential_key, without_client_secret};
 use pleach_context::{NodeError, ToolContext};

@@ -1,4 +1,4 @@
-//! Credentials of calls: those that the program configures, and those that a client is asked for.
+//! Finds the credentials of calls. The program configures them, or a client is asked for them.
 
 mod access;
 mod authorize;

@@ -1,4 +1,4 @@
-//! [`TokenRequest`]: a request to a token endpoint, and its answer. RFC 6749.
+//! [`TokenRequest`]: a request to a token endpoint, and its answer (RFC 6749).
 
 use http::header::{AUTHORIZATION, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, Method};
@@ -15,13 +15,14 @@ use crate::call::{Outgoing, encoded};
 use crate::document::Base;
 use crate::http::Answer;
 
-/// The grant that a token is issued for. Two requests with one source share a token.
+/// The grant that a token is issued for. Requests with the same source share a token.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct Source {
     endpoint: String,
     form: Vec<(&'static str, String)>,
     authorization: Option<String>,
-    /// The owner of the token; `None` for the program. A code of one user must not give another user a token.
+    /// The owner of the token; `None` for the program. Tokens are kept by owner, so that a user cannot get a token with
+    /// another user's code.
     pub(super) owner: Option<Owner>,
 }
 
@@ -45,7 +46,8 @@ pub(crate) enum TokenError {
 }
 
 impl TokenRequest {
-    /// Makes the request for a credential: with its refresh token or, without one, with the code of its sign-in. Returns `None` if it has neither.
+    /// Creates the request for a credential, with its refresh token or, without one, with the code of its sign-in.
+    /// Returns `None` if the credential has neither.
     ///
     /// # Errors
     /// The reason why it cannot be sent.
@@ -82,7 +84,7 @@ impl TokenRequest {
         Self::new(endpoints, endpoint, form, credential, owner)
     }
 
-    /// Makes the request for a token of the program itself, with these scopes.
+    /// Creates the request for a token of the program itself, with these scopes.
     ///
     /// # Errors
     /// The reason why it cannot be sent.
@@ -118,7 +120,8 @@ impl TokenRequest {
         Ok(Self { source, endpoints, endpoint, credential })
     }
 
-    /// Returns the request that renews a token from this request: with the refresh token that came with it or, without one, the same request again.
+    /// Returns the request that renews the token that this request got. It uses the refresh token from the answer;
+    /// without one, it is the same request.
     pub(super) fn after(self, given: &AuthCredential) -> Self {
         let Some(token) = of_oauth2(given, "refresh_token") else { return self };
         let owner = self.source.owner.clone();
@@ -143,7 +146,8 @@ impl TokenRequest {
     /// Returns the credential with the tokens of the answer at `now`, in seconds since the epoch.
     ///
     /// # Errors
-    /// The endpoint refused the grant, or its answer cannot be used. The text shows nothing that the endpoint may have repeated.
+    /// The endpoint refused the grant, or its answer cannot be used. The text shows nothing that the endpoint may have
+    /// repeated.
     pub(crate) fn answered(self, answer: &Answer, now: f64) -> Result<AuthCredential, TokenError> {
         let fields: Map = serde_json::from_slice(&answer.body).unwrap_or_default();
         if !answer.status.is_success() {
@@ -170,7 +174,7 @@ impl TokenRequest {
 }
 
 fn exchange(members: &mut Map, fields: &Map, now: f64) {
-    // A code counts once, and the client belongs to the agent.
+    // A code can be used only once, and the client's secret belongs to the agent.
     for used in ["auth_code", "auth_response_uri", "code_verifier", "client_secret", "expires_at", "expires_in"] {
         members.remove(used);
     }
@@ -184,7 +188,7 @@ fn exchange(members: &mut Map, fields: &Map, now: f64) {
     }
 }
 
-/// Returns the code of a sign-in: as it is, or in the address that the sign-in led back to.
+/// Returns the code of a sign-in. It is in `auth_code`, or in the address that the sign-in led back to.
 fn code(credential: &AuthCredential) -> Option<String> {
     if let Some(code) = of_oauth2(credential, "auth_code") {
         return Some(code.to_owned());

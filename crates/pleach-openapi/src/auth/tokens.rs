@@ -1,4 +1,4 @@
-//! [`Tokens`]: requests tokens, and keeps them.
+//! [`Tokens`]: requests tokens and caches them.
 
 use std::collections::VecDeque;
 use std::fmt;
@@ -12,19 +12,21 @@ use super::fields::{access_token, has_expired};
 use super::token::{Source, TokenError, TokenRequest};
 use crate::http::Client;
 
-/// The most tokens that are kept. Beyond that, the oldest token of a user is dropped; the user's credential still has it.
+/// The maximum number of cached tokens. Beyond that, the oldest token of a user is dropped from the cache; the user's
+/// credential still has it.
 const MOST: usize = 1_000;
 
-/// The tokens that were issued for codes, refresh tokens and programs. A code can be used once only, so parallel calls share its token. Debug output shows none.
+/// The tokens that were issued for codes, refresh tokens and the program. A code can be used only once, so parallel
+/// calls share its token. Debug output shows no token.
 #[derive(Default)]
 pub(crate) struct Tokens(Mutex<VecDeque<(Source, Place)>>);
 
-/// The token of one source. It is locked while the endpoint is asked.
+/// The token of one source. It is locked during a request to the endpoint.
 type Place = Arc<AsyncMutex<Option<AuthCredential>>>;
 
 impl Tokens {
-    /// Returns the credential for a request. If none is kept, or it has expired, the endpoint is asked with the refresh token that it issued last.
-    /// Parallel calls with one code make one request.
+    /// Returns the credential for a request. If it is not cached or has expired, requests a token from the endpoint,
+    /// with the last refresh token if there is one. Parallel calls with the same code make one request.
     ///
     /// # Errors
     /// The reason why the endpoint issued no token, for the model.
@@ -57,7 +59,7 @@ impl Tokens {
                 Ok(credential)
             }
             Err(error) => {
-                // A source without a token, such as a made-up code, takes up no place.
+                // A source without a token, such as a made-up code, is not kept.
                 if kept.is_none() || matches!(error, TokenError::Refused(_)) {
                     self.places(|places| places.retain(|(other, _)| *other != source));
                 }

@@ -1,4 +1,4 @@
-//! The body of a request: JSON, a form, parts, or a text.
+//! Writes the body of a request: JSON, a form, multipart, or text.
 
 use std::collections::BTreeMap;
 
@@ -13,8 +13,8 @@ use super::style::{Pair, in_query};
 use super::{ArgumentError, multipart};
 use crate::document::{Body, BodyArgs, BodyField, BodyKind};
 
-/// Writes the body with its content type. Returns `None` if an optional body has no argument. `root` contains the schemas that those of the body
-/// refer to.
+/// Writes the body with its content type. Returns `None` if an optional body has no argument. `root` contains the
+/// schemas that the body's schemas refer to.
 pub(super) fn write(
     body: &Body,
     root: &Value,
@@ -65,7 +65,8 @@ pub(super) fn write(
     }
 }
 
-/// Writes JSON. Integers of more than 64 bits become numbers if the schema wants numbers.
+/// Writes JSON. An integer of more than 64 bits, which arguments hold as a string, becomes a number if the schema
+/// demands a number.
 fn json_bytes(root: &Value, schema: impl FnOnce() -> Value, value: &Value) -> Vec<u8> {
     let exact = has_big_integer(value).then(|| exact_json(root, &schema(), value)).and_then(Result::ok);
     exact.unwrap_or_else(|| value.to_string()).into_bytes()

@@ -1,4 +1,4 @@
-//! The values of arguments.
+//! Reads the values of arguments.
 
 use pleach_core::Map;
 use serde_json::Value;
@@ -12,7 +12,8 @@ pub(super) struct Field<'v> {
     pub(super) value: &'v Value,
 }
 
-/// Returns the value of an argument, or the default if it is absent. Null is treated as absent if the argument cannot be null.
+/// Returns the value of an argument, or the default if it is absent. Null is treated as absent if the argument cannot
+/// be null.
 pub(super) fn value<'v>(
     args: &'v Map,
     arg: &str,
@@ -22,7 +23,7 @@ pub(super) fn value<'v>(
     args.get(arg).filter(|value| !(excludes_null && value.is_null())).or(default)
 }
 
-/// Returns a value as text: a string as it is, anything else as JSON.
+/// Returns a value as text: a string unchanged, a list or object as JSON.
 pub(super) fn text(value: &Value) -> String {
     scalar(value).map_or_else(|_| value.to_string(), |text| text.into_owned())
 }

@@ -1,4 +1,4 @@
-//! HTTP requests from the arguments of calls, by pure functions. Nothing is sent here.
+//! Pure functions that turn the arguments of calls into HTTP requests. Nothing is sent here.
 
 mod argument_error;
 mod body;

@@ -1,4 +1,4 @@
-//! Bodies of the type `multipart/form-data`.
+//! Writes bodies of the type `multipart/form-data`.
 
 use http::HeaderValue;
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::ArgumentError;
 use super::field::{Field, text};
 use crate::document::{Body, Encoding};
 
-/// The most boundaries that are tried.
+/// The maximum number of boundaries that are tried.
 const TRIES: usize = 8;
 
 /// Writes a part for each field, and for each item of a list of scalars or files.

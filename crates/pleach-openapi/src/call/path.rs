@@ -1,4 +1,4 @@
-//! [`PathTemplate`]: a path with places for parameters. No value leaves its segment.
+//! [`PathTemplate`]: a path with placeholders for parameters. A value cannot change other segments.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ const OF_DOCUMENT: &AsciiSet = &CONTROLS
     .add(b'^')
     .add(b'|');
 
-/// A path with places for parameters, and the query that the document appends to it.
+/// A path with placeholders for parameters, and the query that the document appends to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PathTemplate {
     parts: Vec<Part>,
@@ -74,7 +74,7 @@ impl PathTemplate {
         })
     }
 
-    /// Puts encoded values in their places.
+    /// Replaces the placeholders by encoded values.
     ///
     /// # Errors
     /// The values and the document's text form a segment that is empty, `.` or `..`.
@@ -88,8 +88,8 @@ impl PathTemplate {
     }
 }
 
-/// Returns why servers and proxies may read a value as another path: it is empty, or has a part `.` or `..`. Some of them decode `%2F` and then
-/// resolve such segments.
+/// Returns the reason why servers and proxies may read a value as another path: it is empty, or has a segment `.` or
+/// `..`. Some of them resolve such segments even after decoding `%2F`.
 pub(crate) fn fault_of_value(value: &str) -> Option<&'static str> {
     if value.is_empty() {
         return Some("is empty, and it is a part of the path");
@@ -98,7 +98,7 @@ pub(crate) fn fault_of_value(value: &str) -> Option<&'static str> {
     has_dots.then_some("is a part of the path, and has a segment `.` or `..`")
 }
 
-/// Returns true if a text has a segment of dots, however often it is decoded on its way. Some servers read `\\` as `/`, and remove
+/// Returns true if a text has a segment of dots, however often it is decoded. Some servers read `\\` as `/`, and remove
 /// parameters that begin with `;`.
 fn has_dots(text: &str) -> bool {
     let mut text = text.to_owned();
@@ -108,7 +108,7 @@ fn has_dots(text: &str) -> bool {
             return true;
         }
         let decoded = percent_decode_str(&text).decode_utf8_lossy().into_owned();
-        // Each round makes the text shorter, or is the last one.
+        // Every round except the last one makes the text shorter.
         if decoded == text {
             return false;
         }

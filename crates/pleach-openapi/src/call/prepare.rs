@@ -1,4 +1,4 @@
-//! [`prepare`]: makes a request from the arguments of a call.
+//! [`prepare`]: creates a request from the arguments of a call.
 
 use std::collections::BTreeMap;
 
@@ -36,10 +36,11 @@ pub(crate) struct Outgoing {
     pub(crate) body: Option<Vec<u8>>,
 }
 
-/// Makes the request of a call. `schema` is the JSON schema of the arguments. `boundary` returns candidates for the boundary of a multipart body.
+/// Creates the request of a call. `schema` is the JSON schema of the arguments. `boundary` returns candidates for the
+/// boundary of a multipart body.
 ///
 /// # Errors
-/// The mistake of the model.
+/// The model's mistake in the arguments.
 pub(crate) fn prepare(
     plan: &Plan,
     schema: &Value,
@@ -167,8 +168,8 @@ fn plain(coding: Coding, value: &Value) -> Result<String, &'static str> {
     }
 }
 
-/// Returns the fault of pairs that take a name of another parameter. The model chooses the field names of an exploded object, and they become
-/// names of the query.
+/// Returns a fault if a pair has the name of another parameter. The model chooses the field names of an exploded
+/// object, which become names in the query.
 fn fault_of_names(param: &Param, pairs: &[Pair], plan: &Plan) -> Option<&'static str> {
     let is_other = |name: &str| {
         let of_params = plan.params.iter().filter(|other| other.place == Place::Query && other.arg != param.arg);

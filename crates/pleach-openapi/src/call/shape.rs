@@ -5,10 +5,10 @@ use std::borrow::Cow;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
 
-/// All characters that are reserved in URLs, so that a value cannot leave its place.
+/// All characters that are reserved in URLs. They are encoded, so that a value cannot change other parts of the URL.
 const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// A value of at most one level, as texts.
+/// A value without nested values, as strings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Shape<'v> {
     One(Cow<'v, str>),
@@ -34,7 +34,7 @@ impl<'v> Shape<'v> {
         })
     }
 
-    /// Returns the texts and names in the value.
+    /// Returns the strings and names in the value.
     pub(crate) fn texts(&self) -> Vec<&str> {
         match self {
             Self::One(text) => vec![text],
@@ -43,7 +43,7 @@ impl<'v> Shape<'v> {
         }
     }
 
-    /// Applies `write` to each name and text.
+    /// Applies `write` to each name and string.
     pub(crate) fn map(self, write: impl Fn(&str) -> String) -> Written {
         match self {
             Self::One(text) => Written::One(write(&text)),
@@ -63,7 +63,7 @@ pub(crate) enum Written {
     Fields(Vec<(String, String)>),
 }
 
-/// Returns the text of a value that has no parts. Null is empty.
+/// Returns the text of a value that is not a list or object. The text of null is empty.
 pub(crate) fn scalar(value: &Value) -> Result<Cow<'_, str>, &'static str> {
     match value {
         Value::String(text) => Ok(text.into()),
@@ -74,7 +74,7 @@ pub(crate) fn scalar(value: &Value) -> Result<Cow<'_, str>, &'static str> {
     }
 }
 
-/// Percent-encodes everything but letters, digits and `-._~`.
+/// Percent-encodes all characters except letters, digits and `-._~`.
 pub(crate) fn encoded(text: &str) -> String {
     utf8_percent_encode(text, RESERVED).to_string()
 }

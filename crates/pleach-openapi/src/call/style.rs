@@ -1,4 +1,4 @@
-//! The styles of parameters: URI templates (RFC 6570) as OpenAPI uses them.
+//! Writes parameters in OpenAPI's styles, which are based on URI templates (RFC 6570).
 
 use serde_json::Value;
 
@@ -55,7 +55,8 @@ pub(crate) fn in_query(name: &str, coding: Coding, value: &Value) -> Result<Vec<
     })
 }
 
-/// Writes `name[field]=value`. OpenAPI leaves lists and nested fields open; they are written as most servers read them, for example `name[0]`.
+/// Writes `name[field]=value`. OpenAPI does not define lists and nested fields; they are written in the form that most
+/// servers read, for example `name[0]`.
 fn deep(name: &str, value: &Value) -> Result<Vec<Pair>, &'static str> {
     let parts: Vec<(String, &Value)> = match value {
         Value::Object(fields) => fields.iter().map(|(field, value)| (field.clone(), value)).collect(),
@@ -90,7 +91,7 @@ mod tests {
 
     use super::*;
 
-    /// The table of OpenAPI 3.1.
+    /// The examples are the table of OpenAPI 3.1.
     #[test]
     fn paths_have_the_styles_of_the_specification() {
         let written =

@@ -35,7 +35,7 @@ pub(crate) enum BodyKind {
 /// The arguments of a body.
 #[derive(Clone, Debug)]
 pub(crate) enum BodyArgs {
-    /// One argument is the body.
+    /// A single argument is the body.
     Whole(BodyField),
     /// Each property of the object is an argument.
     Properties(Vec<BodyField>),
@@ -93,7 +93,7 @@ impl<'d> Reader<'_, 'd> {
         Some(Body { kind, content_type: sent_type(media), is_required, args, encodings })
     }
 
-    /// Chooses the content type to send by a fixed ranking, JSON first. The order in the document has no meaning.
+    /// Chooses the content type to send by a fixed ranking with JSON first, whatever the order in the document.
     fn chosen(&mut self, content: &Object<'d>) -> Option<(&'d str, BodyKind)> {
         let ranked = content.members.iter().filter_map(|(media, media_type)| {
             let (rank, kind) = self.rank(media, media_type)?;
@@ -119,7 +119,7 @@ impl<'d> Reader<'_, 'd> {
         })
     }
 
-    /// Returns true if the schema of a content describes a text, or if there is no schema.
+    /// Returns true if the schema of a content describes a string, or if there is no schema.
     fn is_text(&self, media_type: &Value) -> bool {
         let Some(schema) = media_type.get("schema") else { return true };
         let resolved = self.document.resolve(schema, String::new());
@@ -187,7 +187,7 @@ impl<'d> Reader<'_, 'd> {
         encodings
     }
 
-    /// Returns true if a schema, or the one that it refers to, certainly excludes null.
+    /// Returns true if a schema, or the schema that it refers to, certainly excludes null.
     fn excludes_null(&self, schema: &Value) -> bool {
         let mut schema = schema;
         for _ in 0..8 {

@@ -1,4 +1,4 @@
-//! Documents: reading them, their references, and the operations in them.
+//! Reads documents, their references and their operations.
 
 mod body;
 mod header_names;

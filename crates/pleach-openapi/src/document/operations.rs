@@ -16,7 +16,7 @@ use crate::fault::Faults;
 use crate::names::Names;
 use crate::{OpenApiFault, OpenApiFaultKind, OpenApiOperation};
 
-/// The methods of OpenAPI, as the document has them.
+/// The methods of OpenAPI, by their names in a document.
 const METHODS: [(&str, Method); 8] = [
     ("get", Method::GET),
     ("put", Method::PUT),
@@ -46,7 +46,7 @@ pub(crate) struct Plan {
     pub(crate) path: PathTemplate,
     pub(crate) params: Vec<Param>,
     pub(crate) body: Option<Body>,
-    /// The alternatives of credentials. An empty alternative needs none.
+    /// The alternatives of credentials. An empty alternative needs no credential.
     pub(crate) security: Vec<Alternative>,
     /// The JSON schema of the arguments. The tool moves it into its declaration.
     pub(crate) schema: Value,
@@ -67,7 +67,7 @@ pub(crate) struct Reading<'d> {
 }
 
 impl Sketch<'_> {
-    /// Returns the place of the operation.
+    /// Returns the operation's place in the document.
     pub(crate) fn pointer(&self) -> &str {
         &self.pointer
     }
@@ -98,7 +98,7 @@ pub(crate) fn sketches<'d>(document: &'d Document, faults: &mut Faults) -> Vec<S
 }
 
 impl<'d> Sketch<'d> {
-    /// Reads an operation, in a path with this fault.
+    /// Reads an operation. `fault` is the fault of its path, if there is one.
     fn read(path: &str, name: &str, method: Method, holder: &Object<'d>, fault: Option<OpenApiFault>) -> Self {
         let (value, pointer) = (&holder.members[name], holder.at(name));
         let nothing = pleach_core::Map::new();
@@ -197,7 +197,7 @@ impl<'d> Reading<'d> {
         Some(Plan { view: view.clone(), base: base?, path: template, params, body, security, schema })
     }
 
-    /// Removes the id of an omitted operation: another operation may have the same id.
+    /// Forgets the id of an omitted operation, because another operation may have the same id.
     pub(crate) fn forget(&mut self, id: &str, operation: &str) {
         if self.ids.get(id).is_some_and(|known| known == operation) {
             self.ids.remove(id);
@@ -218,7 +218,7 @@ impl<'d> Reading<'d> {
     }
 }
 
-/// Returns true if a credential or a header of the program is sent in this place, which a model must not fill.
+/// Returns true if a credential or a header of the program is sent as this parameter, so that a model must not set it.
 fn is_covered(security: &[Alternative], headers: &[String], place: Place, name: &str) -> bool {
     if place == Place::Header && headers.iter().any(|header| header.eq_ignore_ascii_case(name)) {
         return true;

@@ -37,7 +37,7 @@ pub(crate) enum Place {
     Cookie,
 }
 
-/// The way in which a value becomes text.
+/// The encoding of a value as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Coding {
     Styled {
@@ -60,7 +60,7 @@ pub(crate) enum Style {
     DeepObject,
 }
 
-/// Headers that OpenAPI describes elsewhere. It ignores parameters of these names.
+/// Headers that are described elsewhere in a document. OpenAPI ignores parameters with these names.
 const IGNORED: [&str; 3] = ["accept", "authorization", "content-type"];
 
 impl Style {
@@ -105,9 +105,9 @@ impl Style {
     }
 }
 
-/// A parameter before it is read.
+/// A declared parameter that is not read yet.
 struct Declared<'d> {
-    /// The place, and the name as names are compared there.
+    /// The name, in lower case for a header, and the place.
     key: (String, Place),
     object: Object<'d>,
     name: &'d str,
@@ -124,8 +124,8 @@ pub(super) struct Reader<'a, 'd> {
 }
 
 impl<'d> Reader<'_, 'd> {
-    /// Reads the parameters of an operation, and those of its path that the operation does not replace. Parameters for which `covered` is
-    /// true are left out: credentials or headers of the program send them.
+    /// Reads the parameters of an operation, and the parameters of its path that the operation does not replace. Leaves
+    /// out parameters for which `covered` returns true, because the program sends them as credentials or headers.
     pub(super) fn parameters(
         &mut self,
         path: &Object<'d>,
@@ -154,7 +154,7 @@ impl<'d> Reader<'_, 'd> {
                 self.faults.add(&object.at("in"), kind);
                 continue;
             };
-            // The case of header names has no meaning.
+            // Header names are compared without case.
             let key = (if place == Place::Header { name.to_ascii_lowercase() } else { name.to_owned() }, place);
             if !keys.insert(key.clone()) {
                 let reason = "is declared twice for one place".to_owned();
@@ -227,7 +227,7 @@ impl<'d> Reader<'_, 'd> {
     }
 }
 
-/// Adds a description to a schema that has none. A schema of all values becomes an object for that.
+/// Adds a description to a schema that has none. For this, a boolean schema becomes an object.
 pub(super) fn describe(schema: &mut Value, description: Option<&str>) {
     if schema.is_boolean() {
         *schema = serde_json::json!({});

@@ -7,14 +7,14 @@ use super::value::Object;
 use crate::OpenApiFaultKind;
 use crate::fault::Faults;
 
-/// The longest chain of references.
+/// The maximum length of a chain of references.
 const LONGEST_CHAIN: usize = 32;
 
 /// A document whose version is supported.
 #[derive(Debug)]
 pub(crate) struct Document {
     pub(crate) root: Value,
-    /// Whether its schemas are JSON Schema 2020-12. Schemas of OpenAPI 3.0 have keywords of their own.
+    /// Whether the version is 3.1, whose schemas are JSON Schema 2020-12. Schemas of 3.0 have keywords of their own.
     pub(crate) is_3_1: bool,
 }
 
@@ -41,7 +41,8 @@ impl Document {
         Some(Self { root, is_3_1 })
     }
 
-    /// Follows a reference object, and the references that it leads to. Another value is returned unchanged.
+    /// Follows a reference object and the references that it leads to. A value that is not a reference is returned
+    /// unchanged.
     pub(crate) fn resolve<'d>(
         &'d self,
         value: &'d Value,
@@ -83,7 +84,7 @@ pub(crate) fn pointer_of(reference: &str) -> Result<String, OpenApiFaultKind> {
     Ok(pointer.into_owned())
 }
 
-/// Returns the beginning of a text of the document, for errors.
+/// Returns the beginning of a string of the document, for errors.
 pub(crate) fn shown(text: &str) -> String {
     match text.char_indices().nth(200) {
         Some((end, _)) => format!("{}…", &text[..end]),

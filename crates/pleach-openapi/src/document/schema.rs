@@ -11,13 +11,14 @@ use super::schema_targets::Targets;
 use crate::OpenApiFaultKind;
 use crate::fault::Faults;
 
-/// The largest size of all declarations of a toolset, in bytes of JSON.
+/// The maximum size of all declarations of a toolset together, in bytes of JSON.
 const LARGEST: usize = 64 << 20;
-/// The largest declaration of one operation. No model takes a larger one, and it must not use up the size that other operations need.
+/// The maximum size of the declaration of one operation. No model accepts a larger declaration, and it must not use up
+/// the bytes that other operations need.
 const LARGEST_OPERATION: usize = 4 << 20;
 
-/// The schemas that references lead to, by their place in the document. Each is converted once, however many operations refer to it. So a cycle
-/// of references ends, and no schema is repeated.
+/// The schemas that references lead to, by their place in the document. Each schema is converted once, however many
+/// operations refer to it, so a cycle of references ends.
 #[derive(Debug)]
 pub(crate) struct Schemas<'d> {
     targets: Targets<'d>,
@@ -53,12 +54,13 @@ impl<'d> Schemas<'d> {
         }
     }
 
-    /// Begins with the schemas of another operation.
+    /// Restarts the limit for the schemas of one operation.
     pub(crate) fn begin_operation(&mut self) {
         self.of_operation = LARGEST_OPERATION;
     }
 
-    /// Converts a schema of an operation. The schemas that it refers to are returned by [`definitions`](Self::definitions).
+    /// Converts a schema of an operation. The schemas that it refers to are returned by
+    /// [`definitions`](Self::definitions).
     pub(crate) fn convert(&mut self, schema: &Value, pointer: &str, used: &mut Used, faults: &mut Faults) -> Value {
         if self.budget == 0 {
             faults.add(pointer, OpenApiFaultKind::TooLarge(LARGEST));
@@ -72,10 +74,11 @@ impl<'d> Schemas<'d> {
         converted
     }
 
-    /// Counts the bytes of a schema. Each operation repeats the schemas that it refers to, so a small document can have large declarations.
+    /// Counts the bytes of a schema. Each operation repeats the schemas that it refers to, so a small document can have
+    /// large declarations.
     fn spend(&mut self, bytes: usize, pointer: &str, faults: &mut Faults) -> Option<()> {
         let of_operation = self.of_operation.checked_sub(bytes);
-        // An operation that is too large uses up no more than its own limit.
+        // An operation that is too large uses up no more bytes than its own limit.
         let spent = if of_operation.is_some() { bytes } else { self.of_operation };
         let left = self.budget.checked_sub(spent);
         self.budget = left.unwrap_or(0);

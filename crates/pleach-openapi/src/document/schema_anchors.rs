@@ -1,7 +1,8 @@
-//! References by anchors: `$anchor`, `$dynamicAnchor` and `$recursiveAnchor`.
+//! Resolves references to anchors: `$anchor`, `$dynamicAnchor` and `$recursiveAnchor`.
 //!
-//! The targets of `$dynamicRef` and `$recursiveRef` may depend on the schema that was entered first. Here the schemas of a document are one
-//! resource, so they lead to the enclosing schema that has the anchor or, without one, to the only schema that has it.
+//! The targets of `$dynamicRef` and `$recursiveRef` may depend on the schema that was entered first. Here all schemas
+//! of a document are one resource, so such a reference leads to the nearest enclosing schema with the anchor. If no
+//! enclosing schema has it, the reference leads to the only schema in the document that does.
 
 use std::collections::HashMap;
 
@@ -43,7 +44,7 @@ impl<'a> Reference<'a> {
     }
 }
 
-/// Returns the name of the anchor if a reference is an anchor only.
+/// Returns the name of the anchor if a reference consists of an anchor only.
 pub(super) fn anchor_of(reference: &str) -> Option<&str> {
     reference.strip_prefix('#').filter(|name| !name.is_empty() && !name.starts_with('/'))
 }
@@ -86,7 +87,8 @@ impl Anchors {
         }
     }
 
-    /// Returns the place of an anchor for a reference at `at`: the nearest enclosing schema or, without one, the only one in the document.
+    /// Returns the place of the schema that has an anchor, for a reference at `at`: the nearest enclosing schema or,
+    /// without one, the only schema in the document.
     pub(super) fn find(&self, name: &str, at: &str) -> Option<&str> {
         let places = self.0.get(name)?;
         let around = places.iter().filter(|place| is_inside(at, place)).max_by_key(|place| place.len());
@@ -98,8 +100,8 @@ fn is_inside(at: &str, place: &str) -> bool {
     at.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
-/// Returns the target of a `$recursiveRef` at `at`: the nearest enclosing schema with `$recursiveAnchor` or, without one, the whole schema
-/// that contains it.
+/// Returns the target of a `$recursiveRef` at `at`: the nearest enclosing schema with `$recursiveAnchor` or, without
+/// one, the whole schema that contains it.
 pub(super) fn recursive_root(root: &Value, at: &str) -> String {
     let mut around = Some(at);
     while let Some(place) = around {
@@ -112,7 +114,8 @@ pub(super) fn recursive_root(root: &Value, at: &str) -> String {
     whole(at).to_owned()
 }
 
-/// Returns the place of the whole schema that contains a place: a shared schema, or the `schema` of a parameter or content.
+/// Returns the place of the whole schema that contains a place: a shared schema, or the `schema` of a parameter or
+/// content.
 fn whole(at: &str) -> &str {
     let ends: Vec<usize> = at.match_indices('/').map(|(end, _)| end).skip(1).chain([at.len()]).collect();
     let segments: Vec<&str> = at.split('/').skip(1).collect();

@@ -1,7 +1,7 @@
 //! [`Converter`]: converts one schema of the document to JSON Schema.
 //!
-//! Keywords that do not describe values are left out: `xml`, `discriminator`, `externalDocs` and extensions. So are `readOnly` properties,
-//! because requests do not contain them.
+//! Keywords that do not describe values are left out: `xml`, `discriminator`, `externalDocs` and extensions. `readOnly`
+//! properties are also left out, because requests do not contain them.
 
 use pleach_core::Map;
 use serde_json::{Value, json};
@@ -98,7 +98,8 @@ impl Converter<'_, '_> {
             Err(kind) => return self.fault(pointer, kind),
         };
         self.refers_to.push(target);
-        // Before 3.1, keywords next to a reference have no meaning. A description does no harm.
+        // Before 3.1, keywords next to a reference have no meaning. Only a description is kept, because it does no
+        // harm.
         let mut converted = Map::new();
         if self.targets.document.is_3_1 {
             converted = self.keywords(members, pointer);
@@ -153,7 +154,7 @@ impl Converter<'_, '_> {
             Some(_) => vec![""],
         };
         let kinds: Vec<String> = kinds.into_iter().map(str::to_ascii_lowercase).collect();
-        // Some services use this type for values of all types.
+        // Some services write the type `any` for values of all types.
         if kinds.iter().any(|kind| kind == "any") {
             return;
         }
@@ -194,7 +195,7 @@ fn bounds(converted: &mut Map) {
     }
 }
 
-/// Adds null to the values of a schema that is `nullable`, as 3.0 has it.
+/// Adds null to the values of a schema that is `nullable` (OpenAPI 3.0).
 fn nullable(members: &Map, mut converted: Map) -> Value {
     if members.get("nullable") != Some(&Value::Bool(true)) {
         return converted.into();

@@ -14,7 +14,7 @@ pub(super) struct Targets<'d> {
     taken: HashSet<String>,
     /// The next number for each name that is taken.
     next: HashMap<String, usize>,
-    /// The anchors of the document. They are found when a reference needs them.
+    /// The anchors of the document. They are searched for when a reference first needs them.
     anchors: Option<Anchors>,
 }
 
@@ -23,7 +23,7 @@ impl<'d> Targets<'d> {
         Self { document, names: HashMap::new(), taken: HashSet::new(), next: HashMap::new(), anchors: None }
     }
 
-    /// Returns the pointer and the name of the schema that the one at `at` refers to.
+    /// Returns the pointer and the name of the schema that the schema at `at` refers to.
     pub(super) fn target(&mut self, reference: &Reference<'_>, at: &str) -> Result<(String, String), OpenApiFaultKind> {
         let pointer = match reference {
             Reference::Recursive => recursive_root(&self.document.root, at),
@@ -36,7 +36,7 @@ impl<'d> Targets<'d> {
                 None => pointer_of(text)?,
             },
         };
-        // A chain of references without a schema at its end has no meaning.
+        // A chain of references must end at a schema.
         let dangling = || OpenApiFaultKind::DanglingRef(shown(reference.text()));
         let target = self.document.root.pointer(&pointer).ok_or_else(dangling)?;
         self.document.resolve(target, pointer.clone()).map(drop)?;
@@ -44,7 +44,7 @@ impl<'d> Targets<'d> {
         Ok((pointer, name))
     }
 
-    /// Returns the name in `$defs`: the name in the document, reduced to letters, digits and `_`.
+    /// Returns the name of a schema in `$defs`: its name in the document, reduced to letters, digits and `_`.
     pub(super) fn name(&mut self, pointer: &str) -> String {
         if let Some(name) = self.names.get(pointer) {
             return name.clone();

@@ -79,7 +79,8 @@ impl Alternative {
 pub(crate) struct Schemes(HashMap<String, Arc<Scheme>>);
 
 impl Schemes {
-    /// Reads the alternatives of an operation or, if it declares none, those of the document. An empty alternative needs no credential.
+    /// Reads the alternatives of an operation or, if it declares none, the alternatives of the document. An empty
+    /// alternative needs no credential.
     pub(crate) fn alternatives(
         &mut self,
         document: &Document,

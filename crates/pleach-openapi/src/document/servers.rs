@@ -64,7 +64,8 @@ impl Base {
 }
 
 impl ServerOptions {
-    /// Returns the server of an operation: the first one that the operation, its path or the document declares, in this order.
+    /// Returns the server of an operation: the first one that the operation, its path or the document declares, in this
+    /// order.
     pub(crate) fn base(&mut self, holders: &[&Object<'_>], document: &Document, faults: &mut Faults) -> Option<Base> {
         let empty = Map::new();
         let root = Object { members: document.root.as_object().unwrap_or(&empty), pointer: String::new() };
@@ -75,14 +76,14 @@ impl ServerOptions {
             let servers = holder.items("servers", faults);
             if let Some((server, pointer)) = servers.into_iter().next() {
                 let server = Object::of(server, pointer, faults)?;
-                return self.of_server(&server, faults);
+                return self.server_base(&server, faults);
             }
         }
         // The default server is `/`, relative to the document's address.
         self.checked("/", "/", "", faults)
     }
 
-    fn of_server(&mut self, server: &Object<'_>, faults: &mut Faults) -> Option<Base> {
+    fn server_base(&mut self, server: &Object<'_>, faults: &mut Faults) -> Option<Base> {
         let template = server.required_text("url", faults)?;
         let url = self.filled(template, server, faults)?;
         self.checked(template, &url, &server.at("url"), faults)

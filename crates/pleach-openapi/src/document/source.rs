@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use crate::OpenApiSetupError;
 
-/// The largest document, in bytes. It is four times the largest published documents.
+/// The maximum size of a document, in bytes. It is four times the size of the largest published documents.
 const LARGEST: usize = 64 << 20;
-/// The deepest nesting of a document, which is the limit of serde_json.
+/// The maximum depth of a document, which is serde_json's limit.
 const DEEPEST: usize = 127;
-/// The most values of a YAML document, and the most values that come from its aliases.
+/// The maximum number of values of a YAML document, and of values that come from its aliases.
 const MOST_NODES: usize = 4_000_000;
 const MOST_OF_ALIASES: usize = 200_000;
 
@@ -54,7 +54,7 @@ fn parse(text: &str) -> Result<Value, String> {
     if text.trim_start().starts_with('{') {
         match serde_json::from_str(text) {
             Ok(value) => return Ok(value),
-            // A text in braces may be a YAML mapping.
+            // Text in braces may be a YAML mapping instead of JSON.
             Err(error) => return yaml(text).map_err(|_| format!("it is no JSON: {error}")),
         }
     }
@@ -71,7 +71,7 @@ fn yaml(text: &str) -> Result<Value, String> {
     let options = serde_saphyr::options! {
         budget: budget,
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MOST_OF_ALIASES },
-        // `no` is the code of a country, not false.
+        // `no` is read as a string, such as the code of a country, and not as false.
         strict_booleans: true,
         // A snippet would show a part of the document.
         with_snippet: false,

@@ -63,7 +63,7 @@ impl<'d> Object<'d> {
         Object::of(self.get(name)?, self.at(name), faults)
     }
 
-    /// Returns the items of a list, each with its place. An absent list has none.
+    /// Returns the items of a list, each with its place. An absent list has no items.
     pub(crate) fn items(&self, name: &str, faults: &mut Faults) -> Vec<(&'d Value, String)> {
         let pointer = self.at(name);
         match self.get(name) {

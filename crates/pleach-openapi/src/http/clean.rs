@@ -1,10 +1,10 @@
-//! Texts and values of a server, without secrets and without characters that no store takes.
+//! Removes secrets from texts and values of a server, and also characters and nesting that stores refuse.
 
 use pleach_core::Map;
 use pleach_http::Secrets;
 use serde_json::Value;
 
-/// The levels of a value that stay as they are. A deeper part becomes a text, because no store takes it.
+/// The number of levels of a value that stay unchanged. A deeper part becomes JSON text, because stores refuse it.
 const DEEPEST: usize = 64;
 
 /// Returns a text without secrets and without NUL characters.

@@ -17,7 +17,7 @@ pub(crate) struct Limits {
     pub(crate) connect: Duration,
     pub(crate) call: Duration,
     pub(crate) response_bytes: usize,
-    /// The clock of the program for all calls; `None` for the clock of each invocation.
+    /// The program's clock for all calls; `None` uses the clock of each invocation.
     pub(crate) clock: Option<Arc<dyn Clock>>,
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct Answer {
     /// The target of a redirect, without its query.
     pub(crate) location: Option<String>,
     pub(crate) body: Vec<u8>,
-    /// Whether the answer has more than `body`. Only errors are cut.
+    /// Whether `body` is only the beginning of the answer's body. Only bodies of errors are cut.
     pub(crate) is_cut: bool,
 }
 

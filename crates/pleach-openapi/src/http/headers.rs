@@ -1,4 +1,4 @@
-//! Headers that the program sends with every request, or makes for each call.
+//! Headers that the program sets for all requests, or returns for each call.
 
 use std::sync::Arc;
 
@@ -8,11 +8,11 @@ use pleach_http::{HeaderFault, Headers};
 
 use crate::document::is_of_connection;
 
-/// Makes the headers of a call.
+/// Returns the headers of a call.
 pub(crate) type HeaderProvider =
     Arc<dyn Fn(ReadonlyContext) -> BoxFuture<'static, Result<Vec<(String, String)>, NodeError>> + Send + Sync>;
 
-/// Sets a header of the program. It replaces one of the same name.
+/// Sets a header of the program. It replaces a header of the same name.
 ///
 /// # Errors
 /// The reason why the header cannot be sent.

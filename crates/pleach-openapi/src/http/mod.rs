@@ -1,4 +1,4 @@
-//! Sending requests, and the result that a model gets of an answer.
+//! Sends requests, and turns answers into results for the model.
 
 mod clean;
 mod client;

@@ -1,4 +1,4 @@
-//! The result that a model gets of an answer.
+//! Turns an answer into a result for the model.
 
 use pleach_context::ToolResult;
 use pleach_core::json_of_foreign_text;
@@ -9,11 +9,12 @@ use super::clean::{clean, clean_text};
 use super::client::Answer;
 use crate::document::{essence, is_json};
 
-/// The longest text of an error's body in a result, in bytes.
+/// The maximum length in bytes of an error's body in a result.
 const ERROR_TEXT: usize = 4 << 10;
 
-/// Returns the result of a call. JSON stays unchanged, a text becomes `{"text": …}`, and images, sounds, videos and PDF files become media. An answer
-/// whose status is not a success becomes `{"error": …, "status": …, "body": …}`. ADK: `RestApiTool.call`
+/// Returns the result of a call. JSON stays unchanged, a text becomes `{"text": …}`, and images, sounds, videos and PDF
+/// files become media. An answer whose status is not a success becomes `{"error": …, "status": …, "body": …}`.
+/// ADK: `RestApiTool.call`
 pub(crate) fn result(operation: &str, answer: Answer, secrets: &Secrets) -> ToolResult {
     if !answer.status.is_success() {
         return failed(operation, &answer, secrets);
@@ -28,7 +29,7 @@ pub(crate) fn result(operation: &str, answer: Answer, secrets: &Secrets) -> Tool
     }
     match std::str::from_utf8(&answer.body) {
         Ok(text) => json!({"text": clean_text(secrets, text)}).into(),
-        // Most of a text in another encoding is still readable.
+        // Text in another encoding is still readable for the most part.
         Err(_) if media.starts_with("text/") || is_json(&media) || media.ends_with("xml") => {
             json!({"text": clean_text(secrets, &String::from_utf8_lossy(&answer.body))}).into()
         }
@@ -66,8 +67,8 @@ fn failed(operation: &str, answer: &Answer, secrets: &Secrets) -> ToolResult {
     fields.into()
 }
 
-/// Returns true if models take media of this type, and the bytes begin like a file of this type. Other bytes would become part of the session, and make
-/// all its later requests to the model fail.
+/// Returns true if models accept media of this type, and the bytes begin like a file of this type. Other bytes would be
+/// stored in the session, and fail all its later requests to the model.
 fn is_media(media: &str, bytes: &[u8]) -> bool {
     let begins = |starts: &[&[u8]]| starts.iter().any(|start| bytes.starts_with(start));
     let has = |place: usize, mark: &[u8]| bytes.get(place..place + mark.len()) == Some(mark);

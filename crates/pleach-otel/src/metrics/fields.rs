@@ -54,15 +54,15 @@ impl Fields {
     }
 }
 
-/// Returns an error's code if it looks like a code. A custom model or node may have put any text there, and each text
-/// would become a series of its own.
+/// Returns an error's code, or `_OTHER` if it does not look like a code. A custom model or node may use any text as a
+/// code, and each text would become a series of its own.
 fn error_code(text: &str) -> &str {
     let is_code = text.len() <= 64 && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'));
     // OpenTelemetry's value for errors without a code.
     if is_code { text } else { "_OTHER" }
 }
 
-/// Sets a value, and replaces an earlier one.
+/// Sets a value, and replaces an earlier value of the same field.
 fn set<T>(values: &mut Vec<(&'static str, T)>, field: &Field, value: T) {
     let Some(name) = KEPT.into_iter().find(|kept| *kept == field.name()) else { return };
     match values.iter_mut().find(|(known, _)| *known == name) {

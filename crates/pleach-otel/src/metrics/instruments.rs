@@ -13,7 +13,7 @@ use super::measured::{Measured, Operation};
 /// Buckets for calls of models and tools, in seconds, as the conventions advise.
 const CALLS: [f64; 14] = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92];
 
-/// Buckets for runs, nodes and agents, in seconds: from code that calls nothing to an hour of work.
+/// Buckets for runs, nodes and agents, in seconds. They range from code without calls to an hour of work.
 const WORK: [f64; 14] = [0.001, 0.005, 0.02, 0.1, 0.4, 1.6, 6.4, 25.6, 60.0, 180.0, 600.0, 1_200.0, 2_400.0, 3_600.0];
 
 /// Buckets for tokens, as the conventions advise: powers of four.
@@ -94,7 +94,7 @@ impl Metrics {
             Operation::Invocation => {
                 self.runs_started.add(1, &span.fields.attributes(&["gen_ai.workflow.name", "pleach.resumed"]));
             }
-            // A nested workflow is a node, and is retried like any other.
+            // A nested workflow is a node, and is retried like any other node.
             Operation::Node | Operation::Workflow => {
                 if span.fields.number("pleach.node.attempt").is_some_and(|attempt| attempt > 1) {
                     self.node_retries.add(1, &[node_name(&span.fields)]);

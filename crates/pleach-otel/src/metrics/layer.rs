@@ -12,9 +12,10 @@ use super::Metrics;
 use super::fields::Fields;
 use super::measured::{Measured, Operation};
 
-/// The name of the event that a request to a model is retried. The model's client reports it.
+/// The name of the event for a retried request to a model. The model's client emits it.
 const MODEL_RETRY: &str = "pleach.model.retry";
-/// The names of the events that a question was stored, and that it no longer needs an answer. The Runner reports them.
+/// The names of the events for a question that was stored, and for a question that no longer needs an answer. The
+/// Runner emits them.
 const QUESTION_OPENED: &str = "pleach.question.opened";
 const QUESTION_CLOSED: &str = "pleach.question.closed";
 
@@ -65,7 +66,8 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for MetricsLayer {
     }
 
     fn on_close(&self, id: Id, ctx: Context<'_, S>) {
-        // Removed from the span first, because instruments may log, and the span must not be locked then.
+        // The measurement is removed from the span first: instruments may log, and the span must not be locked at that
+        // time.
         let measured = ctx.span(&id).and_then(|span| span.extensions_mut().remove::<Measured>());
         measured.into_iter().for_each(|measured| self.0.ended(&measured));
     }

@@ -8,13 +8,13 @@ use opentelemetry::KeyValue;
 use opentelemetry::metrics::Meter;
 use pleach_runner::{Runner, RunnerLoad};
 
-/// Reads the load of a Runner; `None` if the last clone of the Runner is gone.
+/// Reads the load of a Runner; `None` if the last clone of the Runner was dropped.
 type ReadLoad = Box<dyn Fn() -> Option<RunnerLoad> + Send + Sync>;
 
 /// The name, the unit and the description of a gauge, and its value in a load.
 type Gauge = (&'static str, &'static str, &'static str, fn(&RunnerLoad) -> usize);
 
-/// The Runners whose load is read when metrics are exported, with the names of their apps.
+/// The names of apps, with the Runners whose load is read when metrics are exported.
 #[derive(Clone, Default)]
 pub(super) struct Loads(Arc<Mutex<Vec<(String, ReadLoad)>>>);
 
@@ -46,12 +46,12 @@ impl Loads {
     pub(super) fn watch(&self, runner: &Runner) {
         let read: ReadLoad = Box::new(runner.load_reader());
         let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // If nothing is exported, nothing else removes the Runners that are gone.
+        // Dropped Runners must be removed here as well, because metrics may never be exported.
         watched.retain(|(_, read)| read().is_some());
         watched.push((runner.app_name().to_string(), read));
     }
 
-    /// Returns the load of each app: the sum of its Runners. Runners that are gone are removed.
+    /// Returns the load of each app, which is the sum of its Runners. Dropped Runners are removed.
     fn by_app(&self) -> BTreeMap<String, RunnerLoad> {
         let mut sums: BTreeMap<String, RunnerLoad> = BTreeMap::new();
         let mut watched = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -43,7 +43,7 @@ impl Measured {
         Self { operation, fields: Fields::default(), started: now(), took: None }
     }
 
-    /// Notes how long the work took, once its outcome is known.
+    /// Stores how long the work took, as soon as its outcome is known.
     pub(super) fn note_end(&mut self) {
         if self.took.is_none() && self.fields.text("pleach.outcome").is_some() {
             self.took = Some(self.elapsed());
@@ -60,7 +60,7 @@ impl Measured {
     }
 }
 
-/// Returns the real time, as exporters measure it. The clock of an app may be a test clock.
+/// Returns the real time, as exporters do. The clock of an app may be a test clock.
 #[expect(clippy::disallowed_methods, reason = "spans of one process have no invocation's clock in common")]
 fn now() -> Instant {
     Instant::now()

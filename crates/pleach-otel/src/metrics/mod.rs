@@ -1,7 +1,7 @@
-//! Metrics, made from the spans that `pleach_context::telemetry` opens and from the load of Runners.
+//! Records metrics from the spans that `pleach_context::telemetry` opens and from the load of Runners.
 //!
-//! Attributes are names that the program has chosen, and values from small sets. They contain no ids of sessions, users
-//! or invocations, and no texts of conversations.
+//! Attributes are names that the program has chosen, and values from small sets. They contain neither ids of sessions,
+//! users or invocations nor texts of conversations.
 
 mod fields;
 mod instruments;

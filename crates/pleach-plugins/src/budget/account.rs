@@ -1,9 +1,10 @@
-//! [`Account`]: the usage of one user, or of the app.
+//! [`Account`]: counts the usage of one user, or of the app.
 //!
-//! The durable counts are in the session state. They are totals that only grow, through `add` operations on the events
-//! of the counted steps, so that no session and no process loses the counts of another one. A window or a reset stores
-//! a second set of numbers: the totals at its beginning, which also only grow. In memory, the account takes the larger
-//! of what this process has counted and what the state shows of other processes.
+//! The durable counts are totals in the session state that only grow. The events of the counted steps raise them with
+//! `add` operations, so that parallel sessions and processes do not overwrite each other's counts. At the beginning of
+//! a window or on a reset, the current totals are stored in addition; the usage is the difference. The account in
+//! memory takes the larger value of the counts of this process and the counts in the state, which other processes may
+//! have raised.
 
 use std::time::Duration;
 
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 use super::limits::Limits;
 use super::usage::Counts;
 
-/// The names of an account's state keys, which are reserved: `user:_pleach_budget:input_tokens`.
+/// The names of an account's state keys, which are reserved, for example `user:_pleach_budget:input_tokens`.
 #[derive(Clone, Debug)]
 pub(super) struct Keys {
     prefix: String,
@@ -54,7 +55,8 @@ impl Keys {
     }
 }
 
-/// Returns the reserved name for the plugin's data: the note of the invocation's usage so far, and the state keys.
+/// Returns the reserved name for the plugin's data: the metadata key for an invocation's usage so far, and the
+/// beginning of the state keys.
 pub(super) fn reserved_name(plugin: &str) -> String {
     format!("_pleach_{plugin}")
 }
@@ -74,7 +76,7 @@ impl Stored {
         self.total.minus(self.base)
     }
 
-    /// Returns the usage at a time: nothing if a new window has begun that no step has noted yet.
+    /// Returns the usage at a time. It is empty if a new window has begun in which no step was counted yet.
     pub(super) fn used_at(&self, window: Option<Duration>, now: f64) -> Counts {
         if window_began(window, now) > self.window { Counts::default() } else { self.used() }
     }
@@ -97,7 +99,7 @@ pub(super) struct Account {
 }
 
 impl Account {
-    /// Takes over the counts from state, begins a new window if it is time, and returns the usage.
+    /// Merges the counts in the state, begins a new window if it is time, and returns the usage.
     pub(super) fn used(&mut self, stored: Stored, window: Option<Duration>, now: f64) -> Counts {
         self.known.join(stored);
         let began = window_began(window, now);
@@ -129,7 +131,7 @@ impl Account {
         self.owed
     }
 
-    /// Takes the changes for the next event of a run that sees `stored`.
+    /// Takes the changes for the next event of a run whose state shows `stored`.
     pub(super) fn take_owed(&mut self, keys: &Keys, limits: &Limits, stored: Stored) -> Owed {
         let mut raised = Vec::new();
         if stored.window < self.known.window {
@@ -158,7 +160,7 @@ impl Owed {
     /// Writes the changes, which are stored with the next event of the run.
     ///
     /// # Errors
-    /// A `ValidationError` if a key holds something other than a number.
+    /// A `ValidationError` if the value of a key is not a number.
     pub(super) fn write(self, ctx: &Context) -> Result<(), NodeError> {
         for (key, count) in self.raised {
             ctx.reserved_state().max(key, json!(count))?;

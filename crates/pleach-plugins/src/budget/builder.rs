@@ -1,4 +1,4 @@
-//! [`BudgetPluginBuilder`]: the limits of a budget, checked when they are complete.
+//! [`BudgetPluginBuilder`]: sets the limits of a budget, and checks them.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub struct BudgetPluginBuilder {
     settings: Settings,
 }
 
-/// Why a budget cannot be built.
+/// The reason why a budget cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BudgetSetupError {
@@ -58,29 +58,29 @@ impl Default for BudgetPluginBuilder {
 }
 
 impl BudgetPluginBuilder {
-    /// Sets the name of the plugin, `budget` unless set. State keys and notes on events contain the name, so changing
-    /// it restarts the counts.
+    /// Sets the name of the plugin. The default is `budget`. The counts in the state and on events are stored under the
+    /// name, so a new name restarts them.
     #[must_use]
     pub fn named(mut self, name: impl Into<String>) -> Self {
         self.settings.name = name.into();
         self
     }
 
-    /// Sets the limits of one invocation, with the agents that it calls as tools.
+    /// Sets the limits of one invocation, including the agents that it calls as tools.
     #[must_use]
     pub fn per_run(mut self, limits: Limits) -> Self {
         self.settings.run = limits;
         self
     }
 
-    /// Sets the limits of one user's runs together.
+    /// Sets the limits for all runs of a user together.
     #[must_use]
     pub fn per_user(mut self, limits: Limits) -> Self {
         self.settings.user = limits;
         self
     }
 
-    /// Sets the limits of all runs of the app together.
+    /// Sets the limits for all runs of the app together.
     #[must_use]
     pub fn per_app(mut self, limits: Limits) -> Self {
         self.settings.app = limits;
@@ -104,7 +104,7 @@ impl BudgetPluginBuilder {
     /// Checks the limits and prices.
     ///
     /// # Errors
-    /// [`BudgetSetupError`] for the first setting that does not fit.
+    /// [`BudgetSetupError`] for the first invalid setting.
     pub fn build(self) -> Result<BudgetPlugin, BudgetSetupError> {
         let settings = self.settings;
         if settings.name.is_empty() {

@@ -19,15 +19,15 @@ use super::usage::Counts;
 use super::{BUDGET_EXCEEDED, BudgetPlugin, Inner, outermost};
 use crate::decided;
 
-/// How often models are refused in a run before the run fails. A loop that no answer ends must still come to an end.
+/// How often models are refused in a run before the run fails. Without this limit, a loop might never end.
 const MAX_REFUSALS: u32 = 100;
 
-/// The limits that are compared before a step.
+/// Compares the usage with the limits before a step.
 type Compare = fn(&Limits, Counts) -> Option<Reached>;
 
 impl Inner {
-    /// Begins a step unless a limit is reached; the comparison and the count are one atomic operation. Returns the text
-    /// of the reached limit.
+    /// Begins a step unless a limit is reached. The comparison and the count are one atomic operation. The error is the
+    /// text of the reached limit.
     fn begin(
         &self,
         ctx: &Context,
@@ -53,7 +53,7 @@ impl Inner {
         Ok(())
     }
 
-    /// Lets a model be called, or answers instead of it.
+    /// Allows a model call by returning `None`, or returns an answer instead.
     fn ask(&self, ctx: &Context, request: &LlmRequest) -> Result<Option<LlmResponse>, BoxError> {
         let price = self.price(request.model.as_deref().unwrap_or_default())?;
         let book = self.book(ctx.invocation());
@@ -73,8 +73,8 @@ impl Inner {
                     return Err(format!("{text}; the run has asked for models {refusals} times since").into());
                 }
                 if is_repeated {
-                    // A loop that waits for a better answer would ask forever. The first refusal does not escalate,
-                    // because that would cut off parallel agents whose models have already been called.
+                    // An agent in a loop that waits for a better answer would ask forever. The first refusal does not
+                    // escalate, because that would cut off parallel agents whose models have already been called.
                     ctx.with_actions(|actions| actions.set_escalate(Some(true)))?;
                 }
                 Ok(Some(self.refusal(request, text)))
@@ -96,14 +96,14 @@ impl Inner {
 
     fn refusal(&self, request: &LlmRequest, text: String) -> LlmResponse {
         let mut refusal = LlmResponse::error(BUDGET_EXCEEDED, text);
-        // If the answer must fit a schema, a plain text would fail the agent with an error about the schema.
+        // If the answer must fit a schema, plain text would make the agent fail with an error about the schema.
         if request.config.response_schema.is_none() && !request.declares(SET_MODEL_RESPONSE) {
             refusal.content = Some(Content::model(self.settings.answer.clone()));
         }
         refusal
     }
 
-    /// Notes the usage of the run on its next events, and adds the outstanding counts to the state.
+    /// Stores the usage of the run on its next event, and adds the outstanding counts to the state.
     fn write(&self, ctx: &Context, book: &RunBook) -> Result<(), NodeError> {
         self.note(ctx, book);
         for (account, (scope, limits)) in book.accounts.iter().zip(self.settings.stored_scopes()) {
@@ -149,8 +149,7 @@ impl Plugin for BudgetPlugin {
 
     fn before_node<'a>(&'a self, _: &'a NodeSpec, ctx: &'a Context, _: &'a NodeInput) -> Hook<'a, Option<Value>> {
         if self.inner.settings.run.wall_time.is_some() {
-            // The run's time begins with its first node. Each node notes the usage so far, because a pause may follow
-            // it.
+            // The run's time begins with its first node. Each node stores the usage so far, because a pause may follow.
             self.inner.note(ctx, &self.inner.book(ctx.invocation()));
         }
         None
@@ -200,7 +199,7 @@ impl Plugin for BudgetPlugin {
 
     fn after_agent<'a>(&'a self, _: &'a AgentSpec, ctx: &'a CallbackContext) -> Hook<'a, Option<Content>> {
         let book = self.inner.book(ctx.invocation());
-        // A call that is still open has been answered by another hook.
+        // Another hook has answered a call that is still open.
         book.close_model(&mut book.run(), &lane(ctx), ctx.attempt_count());
         None
     }
@@ -260,7 +259,7 @@ impl Plugin for BudgetPlugin {
 
     fn after_run<'a>(&'a self, ic: &'a InvocationContext) -> Hook<'a, ()> {
         if let Some(book) = self.inner.books.remove(ic) {
-            // If the run was stopped, its open model calls have been made, so they count.
+            // If the run was stopped, its open model calls have been made, so they are counted.
             book.close(ic.is_aborted());
         }
         None
@@ -274,7 +273,7 @@ impl Plugin for BudgetPlugin {
     }
 }
 
-/// Returns the result of a hook that only writes and changes nothing else.
+/// Returns the result of a hook that changes nothing except state and metadata.
 fn written<'a, T: Send + 'a>(result: Result<(), NodeError>) -> Hook<'a, Option<T>> {
     match result {
         Ok(()) => None,
@@ -283,7 +282,7 @@ fn written<'a, T: Send + 'a>(result: Result<(), NodeError>) -> Hook<'a, Option<T
 }
 
 /// Returns a key for an agent's run, which calls one model at a time. The key is unique even if several runs share a
-/// path, as agents of a shell do.
+/// path, which is possible in a shell.
 fn lane(ctx: &Context) -> String {
     let branch = ctx.branch().map(|branch| branch.to_string()).unwrap_or_default();
     format!("{} {} {} {branch}", ctx.invocation_id(), ctx.node_path(), ctx.agent_name())
@@ -294,7 +293,7 @@ fn call(ctx: &ToolContext) -> String {
     format!("{} {}", lane(ctx), ctx.function_call_id().unwrap_or_default())
 }
 
-/// Returns true if the call waits for an answer, after which it is repeated.
+/// Returns true if the call waits for an answer and will be repeated after it.
 fn asks(ctx: &ToolContext) -> bool {
     let actions = ctx.actions();
     let id = ctx.function_call_id().unwrap_or_default();

@@ -8,7 +8,7 @@ use super::usage::{Counts, NANOS};
 /// The scope of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BudgetScope {
-    /// One invocation, with the agents that it calls as tools.
+    /// One invocation, including the agents that it calls as tools.
     Run,
     /// All sessions of one user.
     User,
@@ -28,8 +28,8 @@ impl fmt::Display for BudgetScope {
 
 /// The limits of one scope. A limit that is not set does not apply.
 ///
-/// A limit is reached once the usage is equal to it; the next step is then refused. The tokens of a step are only known
-/// when it is over, so the last step may exceed a limit of tokens or cost.
+/// A limit is reached when the usage equals it; the next step is refused. The tokens of a step are known only when it
+/// has ended, so the last step may exceed a limit of tokens or cost.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Limits {
     pub(super) input_tokens: Option<u64>,
@@ -43,7 +43,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Creates limits of which none is set.
+    /// Creates limits without any limit set.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -92,8 +92,8 @@ impl Limits {
     }
 
     /// Limits how long a run may work, by the Runner's clock. Time spent waiting for an answer is not included. A
-    /// running step is not cut off; use `FunctionNode::timeout` and the timeouts of models for that. Only runs can have
-    /// this limit.
+    /// running step is not cut off; for that, use `FunctionNode::timeout` and the timeouts of models. Only runs can
+    /// have this limit.
     #[must_use]
     pub fn wall_time(mut self, time: Duration) -> Self {
         self.wall_time = Some(time);
@@ -101,8 +101,8 @@ impl Limits {
     }
 
     /// Restarts the counts in each window of this length. Windows begin at multiples of the length since 1970, so
-    /// windows of a day begin at midnight UTC. Only users and apps can have windows. Without one, their counts never
-    /// restart.
+    /// windows of a day begin at midnight UTC. Only users and apps can have windows. Without a window, their counts
+    /// never restart.
     #[must_use]
     pub fn window(mut self, length: Duration) -> Self {
         self.window = Some(length);

@@ -1,4 +1,4 @@
-//! [`BudgetPlugin`]: limits what a run, a user and an app may use.
+//! [`BudgetPlugin`]: limits the usage of a run, a user and an app.
 
 mod account;
 mod builder;
@@ -28,23 +28,23 @@ pub use price::{Price, PriceTable};
 /// The error code of an answer that a budget returns instead of a model.
 pub const BUDGET_EXCEEDED: &str = "BUDGET_EXCEEDED";
 
-/// How many users' accounts are kept in memory while none of their runs is active.
+/// The maximum number of accounts that are kept in memory without an active run.
 const MAX_ACCOUNTS: usize = 10_000;
 
 /// Ends runs that have used up their budget of tokens, cost, model calls, tool calls or time. Limits apply per run, per
 /// user and for the app.
 ///
 /// When a limit is reached, the model is not called. Its agent says the configured text, with the error code
-/// [`BUDGET_EXCEEDED`] and a message that names the limit, the scope, the usage and the maximum. An agent that is asked
-/// again in a loop escalates. A tool call beyond its limit is answered with an error that the model reads. A run that
-/// keeps asking for models fails at the 100th refusal.
+/// [`BUDGET_EXCEEDED`] and a message that names the limit, the scope, the usage and the maximum. If an agent runs again
+/// in a loop, its second refusal escalates. A tool call beyond its limit is not made; the model gets an error as its
+/// result. A run fails at the 100th refusal of a model.
 ///
 /// Each step is counted once, when it ends, even if it fails, is streamed or runs in parallel with others. It is not
-/// counted again when its recorded events are replayed. The usage of a run is noted on its events, so a resumed run
-/// continues its counts. The usage of users and apps is in the state, in `add` operations on `user:_pleach_budget:…`
-/// and `app:_pleach_budget:…`. It therefore survives restarts and applies to all processes that share the sessions; a
-/// process sees the counts of others when its next run begins. These keys are reserved: clients and node code cannot
-/// write them.
+/// counted again when its recorded events are replayed. The usage of a run is stored on its events, so a resumed run
+/// continues its counts. The usage of users and apps is stored in the state, under `user:_pleach_budget:…` and
+/// `app:_pleach_budget:…`. It survives restarts, and all processes that share the sessions count together; a process
+/// sees the counts of others when its next run begins. These keys are reserved: clients and node code cannot write
+/// them.
 ///
 /// Register this plugin before others: if an earlier plugin answers, the budget does not see the response. Clones share
 /// one budget.
@@ -76,7 +76,7 @@ struct Inner {
     has_warned: AtomicBool,
 }
 
-/// An app, and a user for an account that is not the app's own.
+/// The app, and the user unless it is the app's own account.
 type AccountKey = (AppName, Option<UserId>);
 
 #[derive(Clone, Debug)]
@@ -136,9 +136,9 @@ impl BudgetPlugin {
     }
 
     /// Returns the usage of a user or the app at `now`, read from the state of a session. `now` is in seconds since
-    /// 1970, as [`Clock::now`](pleach_core::Clock::now) returns it. If the scope has a window, the usage is counted
-    /// from its beginning. Only limited counters are counted, and running steps are not in the state yet. For a run the
-    /// usage is empty.
+    /// 1970, like [`Clock::now`](pleach_core::Clock::now). If the scope has a window, this is the usage since its
+    /// beginning. It contains only the limited counters, and not the steps that are still running. For a run, the usage
+    /// is empty.
     #[must_use]
     pub fn used(&self, scope: BudgetScope, state: &Map, now: f64) -> BudgetUsage {
         let Some(keys) = self.inner.keys(scope) else { return BudgetUsage::default() };
@@ -155,8 +155,8 @@ impl BudgetPlugin {
     }
 
     /// Returns the changes of state that restart the counts of a user or the app, computed from the state of a session.
-    /// Pass them to a run with `RunRequest::reserved_state_delta`, or append them with an event. For a run they are
-    /// empty.
+    /// Pass them to a run with `RunRequest::reserved_state_delta`, or append them with an event. For
+    /// [`BudgetScope::Run`] there are none.
     #[must_use]
     pub fn reset(&self, scope: BudgetScope, state: &Map) -> Map {
         self.inner.keys(scope).map(|keys| keys.reset(state)).unwrap_or_default()
@@ -172,7 +172,7 @@ impl Inner {
         }
     }
 
-    /// Returns the book of an invocation, or of the outermost invocation that has called it.
+    /// Returns the book of an invocation, which is the book of the outermost invocation that has called it.
     fn book(&self, ic: &Arc<InvocationContext>) -> Arc<RunBook> {
         let outer = outermost(ic);
         self.books.get_or_make(outer, || RunBook::open(outer, &self.settings.name, self.accounts(outer)))
@@ -188,7 +188,7 @@ impl Inner {
     }
 }
 
-/// Forgets accounts whose runs have all ended, beginning with those that are completely stored in the state.
+/// Forgets accounts without an active run. Accounts whose counts are all stored in the state are forgotten first.
 fn forget_idle(accounts: &mut HashMap<AccountKey, SharedAccount>) {
     let is_idle = |account: &SharedAccount| Arc::strong_count(account) == 1;
     accounts.retain(|_, account| !is_idle(account) || lock(account).owed() != Counts::default());

@@ -40,7 +40,7 @@ impl Price {
         all.into_iter().flatten().all(|price| price.is_finite() && price >= 0.0)
     }
 
-    /// Returns the cost of the tokens, in billionths.
+    /// Returns the cost of the tokens, in billionths of the currency's unit.
     fn nanos(&self, tokens: Answered) -> u64 {
         let cached = tokens.cached.min(tokens.input);
         let written = tokens.written.min(tokens.input - cached);
@@ -66,8 +66,9 @@ impl Price {
 
 /// The prices of models, by their names.
 ///
-/// A name is a model's name, or the beginning of several names. The longest match wins, so `gemini-3.5-flash` also
-/// prices `gemini-3.5-flash-001`, while `gemini-3.5-flash-lite` can have a price of its own.
+/// A name in the table is a model's name, or the beginning of several models' names. The longest match wins. For
+/// example, the price of `gemini-3.5-flash` also applies to `gemini-3.5-flash-001`, but `gemini-3.5-flash-lite` can
+/// have a price of its own.
 ///
 /// ```
 /// # use pleach_plugins::{Price, PriceTable};
@@ -99,7 +100,7 @@ impl PriceTable {
         self
     }
 
-    /// Sets the price of models that have none. Without it, a cost limit refuses such models.
+    /// Sets the price of all models that are not in the table. Without it, a cost limit refuses such models.
     #[must_use]
     pub fn other_models(mut self, price: Price) -> Self {
         self.other = Some(price);
@@ -123,7 +124,8 @@ impl PriceTable {
     }
 }
 
-/// Returns true if a name is a prefix of whole words: `gpt-4` of `gpt-4-turbo`, and not of `gpt-4o`.
+/// Returns true if a model's name begins with `name` and the match ends at the end of a word: `gpt-4` matches
+/// `gpt-4-turbo`, but not `gpt-4o`.
 fn is_prefix(name: &str, model: &str) -> bool {
     let is_word = |letter: char| letter.is_alphanumeric();
     let rest = model.strip_prefix(name);

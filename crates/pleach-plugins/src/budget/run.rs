@@ -1,4 +1,4 @@
-//! [`RunBook`]: the usage of one invocation, with its running steps.
+//! [`RunBook`]: counts the usage of one invocation, including its running steps.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -42,7 +42,7 @@ pub(super) struct Run {
 #[derive(Debug, Default)]
 struct ModelCall {
     price: Option<Price>,
-    /// The attempt of the agent's run that made the call; 0 for an answer that this plugin did not see being requested.
+    /// The attempt of the agent's run that made the call; 0 if this plugin saw only the answer.
     attempt: u32,
     tokens: Answered,
     charged: Counts,
@@ -52,7 +52,8 @@ struct ModelCall {
 }
 
 impl RunBook {
-    /// Opens the book of an invocation, with the usage before a pause or a crash that its last event notes.
+    /// Opens the book of an invocation. If the invocation is resumed, the book starts with the usage that its last
+    /// event stores.
     pub(super) fn open(ic: &InvocationContext, plugin: &str, accounts: Vec<SharedAccount>) -> Self {
         let key = reserved_name(plugin);
         let events = ic.events();
@@ -80,7 +81,7 @@ impl RunBook {
         self.accounts.iter().for_each(|account| change(&mut lock(account)));
     }
 
-    /// Closes the last model call of an agent's run, if it is still open, before the run asks again in this attempt.
+    /// Closes the last model call of an agent's run, if it is still open. `attempt` is the current attempt of the run.
     pub(super) fn close_model(&self, run: &mut Run, lane: &str, attempt: u32) {
         if let Some(call) = run.models.remove(lane) {
             // If the call is from an earlier attempt, that attempt was cut off during the call.
@@ -112,7 +113,7 @@ impl RunBook {
         }
     }
 
-    /// Records a response or a fragment. Returns whether this one or an earlier one of the same call reports tokens.
+    /// Records a response or a fragment. Returns true if it, or an earlier fragment of the same call, reports tokens.
     pub(super) fn hear(&self, lane: &str, info: &pleach_core::ModelInfo, is_partial: bool) -> bool {
         let mut run = self.run();
         let mut call = run.models.remove(lane).unwrap_or_default();
@@ -134,7 +135,7 @@ impl RunBook {
         }
     }
 
-    /// Charges the usage of a call that has not been charged yet.
+    /// Charges the part of a call's usage that has not been charged yet.
     fn count(&self, run: &mut Run, mut call: ModelCall) -> ModelCall {
         let so_far = Price::counts(call.price, call.tokens);
         let mut new = so_far.minus(call.charged);
@@ -174,7 +175,7 @@ impl RunBook {
     }
 }
 
-/// If a run was dropped midway, its open steps have been made, but their usage is unknown.
+/// If a run was dropped midway, its open steps are counted as made, but their usage is unknown.
 impl Drop for RunBook {
     fn drop(&mut self) {
         self.close(true);
@@ -198,8 +199,8 @@ impl Run {
         self.models.insert(lane, ModelCall { price, attempt, ..ModelCall::default() });
     }
 
-    /// Notes that the model of an agent's run is refused. Returns how often models were refused, and whether this model
-    /// was refused before.
+    /// Records that a model call of an agent's run is refused. Returns how many calls were refused in total, and
+    /// whether one of this run was refused before.
     pub(super) fn refuse(&mut self, lane: String) -> (u32, bool) {
         self.refusals += 1;
         (self.refusals, !self.refused.insert(lane))
@@ -213,7 +214,7 @@ impl Run {
         self.tools.insert(call);
     }
 
-    /// Returns the note for the next events.
+    /// Returns the usage in the form that is stored on the next events.
     pub(super) fn note(&self, now: Option<f64>) -> Map {
         let mut note = self.used.to_map();
         if let Some(now) = now {

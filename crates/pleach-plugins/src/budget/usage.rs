@@ -1,4 +1,4 @@
-//! [`Counts`]: usage. [`Answered`]: the tokens of one model call.
+//! [`Counts`]: the counted usage. [`Answered`]: the tokens of one model call.
 
 use pleach_core::{Map, ModelInfo};
 use serde_json::{Value, json};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 /// The number of billionths in one unit of the prices' currency.
 pub(super) const NANOS: f64 = 1e9;
 
-/// Usage, so far or by one step.
+/// The usage so far, or of one step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) input_tokens: u64,
@@ -80,11 +80,11 @@ impl Counts {
     }
 }
 
-/// The tokens of one model call, according to its responses so far. Each fragment reports the usage up to it, so the
-/// largest count is the call's.
+/// The tokens of one model call, according to its responses so far. Each fragment reports the call's usage so far, so
+/// the largest count is the usage of the call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Answered {
-    /// The request tokens, including the cached and the written ones.
+    /// The request tokens, including tokens that are read from the cache or written to it.
     pub(super) input: u64,
     /// The tokens read from the provider's cache.
     pub(super) cached: u64,
@@ -95,12 +95,12 @@ pub(super) struct Answered {
 }
 
 impl Answered {
-    /// Takes over the tokens that a response reports. Returns whether it reports any.
+    /// Takes over the tokens that a response reports. Returns true if it reports any.
     pub(super) fn take(&mut self, info: &ModelInfo) -> bool {
         let Some(usage) = &info.usage_metadata else { return false };
         let count = |name: &str| usage.get(name).and_then(Value::as_u64).unwrap_or_default();
         let input = count("prompt_token_count").saturating_add(count("tool_use_prompt_token_count"));
-        // Some servers count thoughts among the candidates and some do not; the total contains them once.
+        // Some servers include thoughts in the candidates' tokens, and others do not. The total contains them once.
         let output = match usage.get("total_token_count").and_then(Value::as_u64).filter(|total| *total >= input) {
             Some(total) => total - input,
             None => count("candidates_token_count").saturating_add(count("thoughts_token_count")),

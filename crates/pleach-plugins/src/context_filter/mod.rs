@@ -1,4 +1,4 @@
-//! [`ContextFilterPlugin`]: limits which part of a conversation a model sees.
+//! [`ContextFilterPlugin`]: limits the part of a conversation that a model sees.
 
 mod pairs;
 mod turns;
@@ -19,12 +19,12 @@ type Filter = dyn Fn(Vec<SharedContent>) -> Vec<SharedContent> + Send + Sync;
 /// Shortens the conversation in the requests of all agents: to the last invocations, by a function, or both. The
 /// session itself keeps everything.
 ///
-/// Here an invocation begins with one or more consecutive messages of the user and extends to the next one. It includes
-/// the model's calls and the tools' responses in between. What other agents have said is shown to an agent as a user's
-/// message, and is counted as one. The message of the current invocation is always shown.
+/// Here, an invocation begins with one or more consecutive messages of the user and extends to the next user message.
+/// It includes the model's calls and the tools' responses in between. The messages of other agents are shown to an
+/// agent as user messages, and are counted as such. The message of the current invocation is always shown.
 ///
-/// No call is shown without its response, and no response without its call. If a response comes many turns after its
-/// call, everything from the call's invocation on is kept. If the function drops one of the two, both are dropped.
+/// A call and its response are only shown together. If a response comes many turns after its call, everything from the
+/// call's invocation on is kept. If the function drops one of the two, the other is dropped as well.
 ///
 /// ```
 /// # use pleach_plugins::ContextFilterPlugin;
@@ -70,8 +70,8 @@ impl ContextFilterPlugin {
         self
     }
 
-    /// Shortens the conversation only if at least `count` invocations can be removed, so that the requests in between
-    /// begin alike and hit the provider's cache. The default is 1; 0 is treated as 1.
+    /// Shortens the conversation only if at least `count` invocations can be removed. Until then, requests begin alike
+    /// and hit the provider's cache. The default is 1; 0 is treated as 1.
     ///
     /// ADK: `remove_amount`
     #[must_use]
@@ -90,8 +90,7 @@ impl ContextFilterPlugin {
         self
     }
 
-    /// Shortens the conversation of an invocation that began with `question`. That message is shown, however much was
-    /// said after it.
+    /// Shortens the conversation of an invocation that began with `question`. That message is always shown.
     fn shorten(&self, contents: &[SharedContent], question: Option<&Content>) -> Option<Vec<SharedContent>> {
         let from = self.keep.filter(|keep| *keep > 0).map_or(0, |keep| kept_from(contents, keep, self.remove_amount));
         let is_question = |content: &SharedContent| question.is_some_and(|asked| asked.parts() == content.parts());

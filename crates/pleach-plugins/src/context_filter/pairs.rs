@@ -7,8 +7,8 @@ use pleach_model::SharedContent;
 
 use super::turns::non_empty;
 
-/// Removes from `after` the calls and responses whose counterpart is in `before` but is missing from `after` or on the
-/// wrong side. A call that had no response before stays: its result comes later.
+/// Removes calls and responses from `after` whose counterpart was dropped or is now in the wrong order. `before` shows
+/// which of them are pairs. A call without a response in `before` stays, because its result comes later.
 pub(super) fn mend(before: &[SharedContent], mut after: Vec<SharedContent>) -> Vec<SharedContent> {
     let pairs = pairs(before);
     let left: HashSet<String> = self::pairs(&after).into_iter().map(str::to_owned).collect();

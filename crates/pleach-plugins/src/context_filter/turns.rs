@@ -4,8 +4,8 @@ use std::collections::HashSet;
 
 use pleach_model::SharedContent;
 
-/// Returns the place of the first content that is kept. The last `keep` invocations are kept, with the calls to which
-/// their responses refer; nothing is removed unless at least `remove` invocations can be.
+/// Returns the index of the first content that is kept. The last `keep` invocations are kept, and also the calls that
+/// their responses answer. Nothing is removed unless at least `remove` invocations can be removed.
 pub(super) fn kept_from(contents: &[SharedContent], keep: usize, remove: usize) -> usize {
     let starts = starts(contents);
     if starts.len() < keep.saturating_add(remove) {
@@ -14,11 +14,12 @@ pub(super) fn kept_from(contents: &[SharedContent], keep: usize, remove: usize) 
     let wanted = starts.len().checked_sub(keep).and_then(|place| starts.get(place).copied());
     let Some(wanted) = wanted else { return 0 };
     let place = with_their_calls(contents, wanted);
-    // Some providers refuse a conversation that begins with a call: the message that led to the call is also kept.
+    // The message that led to the call is also kept, because some providers refuse a conversation that begins with a
+    // call.
     starts.into_iter().rev().find(|start| *start <= place).unwrap_or(0)
 }
 
-/// Returns the places at which invocations begin: each at the first of one or more consecutive messages of the user.
+/// Returns the indices at which invocations begin, which is the first of one or more consecutive messages of the user.
 fn starts(contents: &[SharedContent]) -> Vec<usize> {
     let is_person = |content: &SharedContent| {
         content.role() == Some("user") && content.parts().iter().all(|part| part.function_response.is_none())
@@ -35,7 +36,7 @@ fn starts(contents: &[SharedContent]) -> Vec<usize> {
     starts
 }
 
-/// Moves a place to the left until every response after it also has its call after it.
+/// Moves an index to the left until the call of every response after it is also after it.
 fn with_their_calls(contents: &[SharedContent], wanted: usize) -> usize {
     let mut needed: HashSet<&str> = HashSet::new();
     for (place, content) in contents.iter().enumerate().rev() {
@@ -75,8 +76,8 @@ mod tests {
         words.split(' ').map(|word| content(word).into()).collect()
     }
 
-    /// The expected places come from google-adk 2.13.0 with the same conversations. If google-adk begins with a call,
-    /// the place of the message before the call is expected here.
+    /// The expected indices come from google-adk 2.13.0 with the same conversations. Where google-adk begins with a
+    /// call, the index of the message before the call is expected here.
     #[test]
     fn the_last_invocations_are_kept_with_the_calls_of_their_responses() {
         for (words, keep, remove, expected) in [

@@ -1,4 +1,4 @@
-//! [`Excerpts`]: the parts of users', models' and tools' texts that a line shows.
+//! [`Excerpts`]: shortens and masks the texts of users, models and tools for a line.
 
 use std::borrow::Cow;
 
@@ -37,7 +37,8 @@ impl Excerpts {
         short
     }
 
-    /// Returns a value as JSON, and hides members whose names mark them as secrets. If contents are not shown, returns the kind of the value.
+    /// Returns a value as JSON, with members hidden whose names mark them as secrets. If contents are not shown,
+    /// returns the kind of the value.
     pub(super) fn value(&self, value: &Value) -> String {
         if !self.shown.contents {
             return kind(value).to_owned();
@@ -57,8 +58,8 @@ impl Excerpts {
         self.value(&Value::Object(args.clone()))
     }
 
-    /// Returns the name of a tool. If contents are not shown, returns `unknown` for a tool that does not exist, because a model has made up
-    /// its name.
+    /// Returns the name of a tool. If contents are not shown, returns `unknown` for a tool that does not exist, because
+    /// the model invented its name.
     pub(super) fn tool(&self, tool: &dyn Tool) -> String {
         if self.shown.contents || tool.declaration().is_some() { self.text(tool.name()) } else { "unknown".to_owned() }
     }
@@ -76,7 +77,7 @@ impl Excerpts {
         }
     }
 
-    /// Returns the parts of a content in order: texts are shortened, other parts are shown by kind and name.
+    /// Returns the parts of a content in order. Texts are shortened; other parts are shown as their kind and name.
     pub(super) fn content(&self, content: Option<&Content>) -> String {
         let parts: Vec<String> =
             content.map_or(&[][..], |content| content.parts()).iter().filter_map(|part| self.part(part)).collect();
@@ -84,7 +85,7 @@ impl Excerpts {
     }
 
     fn part(&self, part: &Part) -> Option<String> {
-        // A model can also make up names of functions.
+        // A model can also invent names of functions.
         let name = |name: &Option<String>| {
             if self.shown.contents { self.text(name.as_deref().unwrap_or("?")) } else { "a function".to_owned() }
         };
@@ -116,7 +117,7 @@ impl Excerpts {
         })
     }
 
-    /// Returns up to eight things, and the number of further ones.
+    /// Returns up to eight of the things, and the number of the others.
     pub(super) fn limited(&self, things: &[String]) -> String {
         const SHOWN: usize = 8;
         let more = things.len().saturating_sub(SHOWN);
@@ -136,10 +137,10 @@ fn kind(value: &Value) -> &'static str {
     }
 }
 
-/// The longest text that is read as JSON, in bytes.
+/// The maximum length in bytes of a text that is read as JSON.
 const LONGEST_JSON: usize = 64 * 1024;
 
-/// Hides secrets in a text that is JSON, as servers of tools send it, and in the queries of URLs.
+/// Hides secrets in the queries of URLs and in a text that is JSON, which servers of tools often send.
 fn hide_in_text(text: &str) -> Cow<'_, str> {
     if text.len() <= LONGEST_JSON
         && text.trim_start().starts_with(['{', '['])
@@ -175,7 +176,7 @@ fn hide_in_queries(text: &str) -> Cow<'_, str> {
     out.into()
 }
 
-/// Returns true if an object is a pair of a secret name and its value, as headers are often written.
+/// Returns true if an object is a pair of a secret name and its value. Headers are often written like this.
 fn is_secret_pair(members: &Map) -> bool {
     let name = ["name", "key", "header"].iter().find_map(|name| members.get(*name)?.as_str());
     members.contains_key("value") && name.is_some_and(is_secret_name)

@@ -28,7 +28,7 @@ impl LoggingPlugin {
     }
 }
 
-// Every hook writes its line at once, and returns nothing to wait for.
+// Every hook writes its line at once, and returns no future.
 impl Plugin for LoggingPlugin {
     fn name(&self) -> &str {
         &self.name
@@ -258,7 +258,7 @@ fn about_response(excerpts: &Excerpts, agent: &str, response: &LlmResponse) -> S
     format!("{agent} {kind}: {}", said.join("; "))
 }
 
-/// Returns true if a result is an error that a tool or a plugin reports as a value.
+/// Returns true if the result of a tool or a plugin reports an error as a value.
 fn reports_error(result: &Value) -> bool {
     let is_set = |name: &str| result.get(name).is_some_and(|value| !value.is_null() && *value != Value::Bool(false));
     is_set("error") || is_set("isError") || is_set("error_type")

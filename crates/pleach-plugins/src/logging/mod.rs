@@ -30,12 +30,12 @@ const LONGEST: usize = 8_000;
 /// Lines go to `tracing`, with the target `pleach::plugins::logging` and the level `info`, unless [`to`](Self::to) or
 /// [`to_writer`](Self::to_writer) redirects them. They belong to no span, because subscribers write the fields of spans
 /// before each line. Each line begins with the id of its invocation and has no line breaks. It shows at most
-/// [`excerpt_length`](Self::excerpt_length) characters of anything that a user, a model or a tool has said.
+/// [`excerpt_length`](Self::excerpt_length) characters of each text of a user, a model or a tool.
 ///
 /// For state, only the names of keys are shown. For calls and responses in messages, only the function name is shown,
 /// so that a credential sent by a client never appears. Values in `temp:` state are replaced by `[hidden]` wherever
-/// they appear. So are values in arguments and results whose names say that they are secret, such as `password` or
-/// `api_key`. The plugin cannot recognise other secrets that tools return or users write; use
+/// they appear. Values in arguments and results are also replaced if their names mark them as secrets, such as
+/// `password` or `api_key`. The plugin cannot recognise other secrets that tools return or users write; use
 /// [`hide_contents`](Self::hide_contents) to show no contents at all.
 ///
 /// ADK: `LoggingPlugin`
@@ -67,7 +67,7 @@ impl Default for LoggingPlugin {
 }
 
 impl LoggingPlugin {
-    /// Creates the plugin, named `logging_plugin`, with lines for everything but fragments.
+    /// Creates the plugin, named `logging_plugin`, with lines for everything except fragments.
     #[must_use]
     pub fn new() -> Self {
         let shown = Shown { excerpt_length: 200, contents: true, events: true, nodes: true, fragments: false };
@@ -139,14 +139,14 @@ impl LoggingPlugin {
     fn write(&self, invocation: &str, line: &str) {
         let line = one_line(&format!("[{invocation}] {line}"));
         match &self.sink {
-            // A line names its invocation. The enclosing spans would put hundreds of characters of fields before the
-            // line.
+            // A line names its invocation itself. With the enclosing spans, hundreds of characters of their fields
+            // would come before the line.
             Sink::Tracing => tracing::info!(target: TARGET, parent: None, "{line}"),
             Sink::Function(sink) => sink(&line),
         }
     }
 
-    /// Returns true if anyone receives the lines: nothing is formatted for a subscriber that does not want them.
+    /// Returns true if anyone receives the lines. If not, no line is formatted.
     fn is_on(&self) -> bool {
         match self.sink {
             Sink::Tracing => tracing::enabled!(target: TARGET, tracing::Level::INFO),
@@ -155,7 +155,7 @@ impl LoggingPlugin {
     }
 }
 
-/// Keeps a line on one line and within its maximum length. Ids and names come from clients and servers, and must not
+/// Limits the length of a line, and replaces its line breaks. Ids and names come from clients and servers, and must not
 /// begin a new line.
 fn one_line(line: &str) -> String {
     line.chars().take(LONGEST).map(|letter| if letter.is_control() { '\u{fffd}' } else { letter }).collect()

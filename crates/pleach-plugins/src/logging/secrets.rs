@@ -10,10 +10,10 @@ pub(super) const HIDDEN: &str = "[hidden]";
 
 const TEMPORARY: &str = "temp:";
 
-/// The length of the shortest secret. Shorter values are words that appear by chance.
+/// The length of the shortest secret. Shorter values may appear in a text by chance.
 const SHORTEST: usize = 4;
 
-/// The texts and numbers in `temp:` state: credentials of clients, and other values that are not stored.
+/// The strings and numbers in `temp:` state: credentials of clients, and other values that are not stored.
 #[derive(Debug, Default)]
 pub(super) struct Secrets(Vec<String>);
 
@@ -23,7 +23,7 @@ impl Secrets {
         for (_, value) in state.iter().filter(|(key, _)| key.starts_with(TEMPORARY)) {
             collect(value, &mut found);
         }
-        // The longest first, so that a secret that contains another one is replaced as a whole.
+        // The longest secret comes first, so that a secret that contains another one is replaced completely.
         found.sort_unstable_by_key(|secret| std::cmp::Reverse(secret.len()));
         Self(found)
     }
@@ -41,7 +41,7 @@ fn collect(value: &Value, found: &mut Vec<String>) {
     match value {
         Value::String(text) if text.chars().count() >= SHORTEST => {
             found.push(text.clone());
-            // The secret as it appears within JSON.
+            // Add the secret in the form that it has within JSON.
             let quoted = Value::from(text.as_str()).to_string();
             let inner = quoted.trim_matches('"');
             if inner != text {

@@ -1,12 +1,12 @@
-//! [`Failures`]: how often tools have failed in a row.
+//! [`Failures`]: counts how often tools have failed in a row.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-/// The number of tools that are counted at once. A model may invent names without end.
+/// The maximum number of tools that are counted at once. A model may invent any number of names.
 const MAX_TOOLS: usize = 1_000;
 
-/// The consecutive failures, by the name of the tool.
+/// The numbers of consecutive failures, by the name of the tool.
 #[derive(Debug, Default)]
 pub(super) struct Failures(Mutex<HashMap<String, u32>>);
 

@@ -1,19 +1,19 @@
-//! The results that a model receives instead of a failure.
+//! Creates the results that a model receives instead of a failure.
 //!
-//! The texts are the same as in google-adk 2.13.0, because models are used to them.
+//! The texts are the same as in google-adk 2.13.0.
 
 use pleach_agent::python_text;
 use pleach_context::NodeError;
 use pleach_core::Map;
 use serde_json::{Value, json};
 
-/// Marks a result as made by the plugin.
+/// The mark of a result from this plugin.
 pub(super) const RESPONSE_TYPE: &str = "ERROR_HANDLED_BY_REFLECT_AND_RETRY_PLUGIN";
 
 /// The failure of a call.
 #[derive(Clone, Copy)]
 pub(super) enum Failure<'a> {
-    /// The error of the tool.
+    /// The tool failed with this error.
     Raised(&'a NodeError),
     /// An error that was found in the tool's result.
     Found(&'a Value),

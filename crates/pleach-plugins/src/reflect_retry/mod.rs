@@ -1,4 +1,4 @@
-//! [`ReflectAndRetryToolPlugin`]: a failed call of a tool is explained to the model, which tries again.
+//! [`ReflectAndRetryToolPlugin`]: explains a failed tool call to the model, which tries again.
 
 mod failures;
 mod guidance;
@@ -27,11 +27,11 @@ pub enum TrackingScope {
 
 type Extract = dyn Fn(&dyn Tool, &Map, &ToolContext, &Value) -> Option<Value> + Send + Sync;
 
-/// Returns a tool's failure and guidance to the model, so that the model tries again and the run does not end.
+/// Returns a tool's failure to the model, with guidance, so that the model tries again and the run does not end.
 ///
 /// Consecutive failures are counted for each tool; a success resets the count. Beyond the limit, the run fails with the
-/// tool's error, or the model is asked to do without the tool. Calls of tools that an agent does not have are counted
-/// as well. Parallel calls are counted individually.
+/// tool's error, or the model is told to continue without the tool. Calls of tools that an agent does not have are
+/// counted as well. Parallel calls are counted individually.
 ///
 /// Failures are counted in memory until the invocation ends, fails or pauses; after a pause the count starts at zero.
 ///
@@ -84,8 +84,8 @@ impl ReflectAndRetryToolPlugin {
         self
     }
 
-    /// Sets whether a failure beyond the limit ends the run, which is the default. Otherwise the model is asked to do
-    /// without the tool.
+    /// Sets whether a failure beyond the limit ends the run. By default, it does. Otherwise the model is told to
+    /// continue without the tool.
     #[must_use]
     pub fn throw_exception_if_retry_exceeded(mut self, yes: bool) -> Self {
         self.throws = yes;

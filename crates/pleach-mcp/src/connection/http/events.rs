@@ -1,6 +1,7 @@
-//! [`Events`]: server-sent events, read from bytes under a limit.
+//! [`Events`]: reads server-sent events from bytes, up to a limit.
 //!
-//! The readers of other crates end a stream at the first byte that is not UTF-8. Here the message is repaired.
+//! The readers of other crates end a stream at the first byte that is not UTF-8. This one accepts such bytes, and the
+//! message is repaired later.
 
 use std::mem;
 

@@ -23,7 +23,7 @@ pub(super) struct Exchange {
     pub(super) id: i64,
     /// Whether the request begins the session.
     pub(super) is_introduction: bool,
-    /// Whether the general stream is open, which may bring the answer.
+    /// Whether the general stream is open. The answer may come there.
     pub(super) listens: Arc<AtomicBool>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct Exchange {
 struct Place {
     last_event: Option<String>,
     asked_for: Option<Duration>,
-    /// Whether the stream that ended has brought messages.
+    /// Whether the last stream brought messages before it ended.
     has_brought: bool,
 }
 

@@ -1,12 +1,12 @@
-//! [`HttpFault`]: the reasons why a POST brings no answer.
+//! [`HttpFault`]: the reasons why a POST gets no answer.
 
 use pleach_http::causes;
 
-/// The reason why a POST brought no answer, or why a stream could not be opened. The texts contain no URL, but they may contain secrets that a
-/// server repeats.
+/// The reason why a POST got no answer, or why a stream could not be opened. The texts contain no URL, but they may
+/// contain secrets that a server repeats.
 #[derive(Debug, thiserror::Error)]
 pub(in crate::connection) enum HttpFault {
-    /// The server refused the request by a status.
+    /// The server refused the request with a status.
     #[error("HTTP {status}")]
     Status {
         status: u16,
@@ -19,17 +19,17 @@ pub(in crate::connection) enum HttpFault {
     /// The connection broke.
     #[error("{0}")]
     Broken(String),
-    /// A message is above the limit.
+    /// A message exceeds the limit.
     #[error("a message is too large")]
     TooLarge,
-    /// The response holds no answer.
+    /// The response contains no answer.
     #[error("{0}")]
     NoAnswer(&'static str),
 }
 
 impl HttpFault {
-    /// Returns true if the server does not know the session. A restarted server answers 404, or 400 if it takes the request for the first one of a
-    /// new client.
+    /// Returns true if the server does not know the session. A restarted server answers 404. It answers 400 if it
+    /// expects the first request of a new session.
     pub(super) fn is_of_session(&self) -> bool {
         matches!(self, Self::Status { status, .. } if is_of_session(*status))
     }

@@ -11,7 +11,7 @@ use super::reopening::{Ended, Reopening};
 use super::respond::Responses;
 use crate::connection::incoming::Origin;
 
-/// A stream that was open for this many seconds may end: proxies close quiet connections.
+/// The number of seconds after which the end of a stream is normal, because proxies close quiet connections.
 const LATE: f64 = 10.0;
 
 /// Listens to a server until it no longer offers a stream.
@@ -27,7 +27,7 @@ impl Listener {
         Self { responses: Arc::clone(responses), last_event: None, asked_for: None, has_brought: false }
     }
 
-    /// Listens. Without a stream, changes of lists are not reported, but requests are answered as before.
+    /// Listens. If the server has no stream, it does not report changes of lists, but it answers requests as usual.
     pub(super) async fn run(mut self) {
         let mut reopening = Reopening::of_listening();
         let mut has_been_open = false;
@@ -59,7 +59,7 @@ impl Listener {
         }
     }
 
-    /// Stops listening. Without a connection calls get no answers, so the next one needs a new session.
+    /// Stops listening. If the connection failed, calls would get no answers, so the next call needs a new session.
     fn give_up(&self, fault: &HttpFault) {
         if matches!(fault, HttpFault::NoConnection(_) | HttpFault::Broken(_)) {
             self.responses.notices.note_broken();

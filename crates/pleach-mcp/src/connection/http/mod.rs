@@ -1,4 +1,5 @@
-//! Streamable HTTP. A request is a POST whose response contains the answer. A general stream brings all other messages.
+//! The transport over streamable HTTP. A request is a POST whose response contains the answer. All other messages come
+//! on a general stream.
 
 mod events;
 mod exchange;

@@ -6,18 +6,18 @@ use std::time::Duration;
 const SHORTEST: Duration = Duration::from_millis(250);
 /// The longest wait that a server may ask for before its stream is opened again.
 const LONGEST_ASKED_FOR: Duration = Duration::from_secs(60);
-/// The attempts to open a stream again that may fail in a row.
+/// The maximum number of failed attempts in a row to open a stream again.
 const MOST_FAILURES: u32 = 3;
 
-/// Counts streams that ended soon, in a row, and decides about the next one.
+/// Counts streams in a row that ended soon, and decides when the next stream is opened.
 #[derive(Debug)]
 pub(super) struct Reopening {
-    /// The streams in a row that may bring nothing.
+    /// The maximum number of streams in a row that bring nothing.
     most: u32,
     longest: Duration,
-    /// Streams that ended soon after they were opened.
+    /// The number of streams in a row that ended soon.
     short: u32,
-    /// Streams that ended soon and brought nothing.
+    /// The number of streams in a row that ended soon and brought nothing.
     empty: u32,
     failures: u32,
 }
@@ -34,7 +34,7 @@ pub(super) enum Ended {
 }
 
 impl Reopening {
-    /// Returns the rule for the stream of an answer, which the time-out of the call ends at the latest.
+    /// Returns the rule for the stream of an answer. The time-out of the call ends that stream in any case.
     pub(super) fn of_answer() -> Self {
         Self::new(32, Duration::from_secs(10))
     }
@@ -48,7 +48,8 @@ impl Reopening {
         Self { most, longest, short: 0, empty: 0, failures: 0 }
     }
 
-    /// Returns the wait after a stream that ended, which is at least the wait that the server asked for. Returns `None` to give up.
+    /// Returns the wait after a stream that ended, which is at least the wait that the server asked for. Returns `None`
+    /// to give up.
     pub(super) fn after(&mut self, ended: Ended, asked_for: Option<Duration>) -> Option<Duration> {
         self.failures = 0;
         match ended {

@@ -1,4 +1,4 @@
-//! [`Responses`]: HTTP requests of one session, and the messages in their responses.
+//! [`Responses`]: sends the HTTP requests of one session, and reads the messages in the responses.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -17,7 +17,7 @@ use crate::connection::introduction;
 use crate::connection::notices::Notices;
 use crate::limits::Limits;
 
-/// The time for ending the session at the server.
+/// The time limit for ending the session at the server.
 const DELETE: Duration = Duration::from_secs(5);
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -35,12 +35,12 @@ pub(super) struct Responses {
     pub(super) limits: Limits,
     pub(super) notices: Arc<Notices>,
     incoming: UnboundedSender<Incoming>,
-    /// The session id and the version from the server's first answer.
-    given: Mutex<Given>,
+    /// The session id and the protocol version in the server's first answer.
+    session_info: Mutex<SessionInfo>,
 }
 
 #[derive(Clone, Default)]
-struct Given {
+struct SessionInfo {
     session: Option<HeaderValue>,
     version: Option<HeaderValue>,
 }
@@ -67,7 +67,7 @@ impl Responses {
             limits: limits.clone(),
             notices: Arc::clone(notices),
             incoming,
-            given: Mutex::default(),
+            session_info: Mutex::default(),
         }
     }
 
@@ -77,7 +77,7 @@ impl Responses {
         Ok(self.with_headers(request).send().await?)
     }
 
-    /// Opens a stream: the general one, or the rest of a stream after its last event.
+    /// Opens a stream: the general stream, or the rest of a stream after its last event.
     pub(super) async fn open(&self, last_event: Option<&str>) -> Result<Response, HttpFault> {
         let mut request = self.http.get(&self.url).header(ACCEPT, STREAM);
         if let Some(value) = last_event.and_then(|id| HeaderValue::from_str(id).ok()) {
@@ -96,11 +96,11 @@ impl Responses {
 
     /// Ends the session at the server.
     pub(super) async fn delete(&self) -> Result<(), HttpFault> {
-        if self.given().session.is_none() {
+        if self.session_info().session.is_none() {
             return Ok(());
         }
         let sent = self.with_headers(self.http.delete(&self.url)).send();
-        // A server that does not end sessions on request ends them after some time.
+        // If the server does not end the session now, it will end it after some time.
         self.limits.within(DELETE, sent).await.map_or(Ok(()), |sent| Ok(sent.map(drop)?))
     }
 
@@ -108,34 +108,35 @@ impl Responses {
         let mut headers = HeaderMap::new();
         self.headers.write(&mut headers);
         request = request.headers(headers);
-        let given = self.given();
-        if let Some(session) = given.session {
+        let session_info = self.session_info();
+        if let Some(session) = session_info.session {
             request = request.header(SESSION, session);
         }
-        if let Some(version) = given.version {
+        if let Some(version) = session_info.version {
             request = request.header(VERSION, version);
         }
         request
     }
 
-    fn given(&self) -> Given {
-        self.given.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    fn session_info(&self) -> SessionInfo {
+        self.session_info.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     pub(super) fn has_session(&self) -> bool {
-        self.given().session.is_some()
+        self.session_info().session.is_some()
     }
 
-    /// Notes the session of the response to the first request.
+    /// Stores the session id in the response to the first request.
     pub(super) fn note_session(&self, response: &Response) {
-        self.given.lock().unwrap_or_else(PoisonError::into_inner).session = response.headers().get(SESSION).cloned();
+        self.session_info.lock().unwrap_or_else(PoisonError::into_inner).session =
+            response.headers().get(SESSION).cloned();
     }
 
-    /// Notes the version of the protocol in the first answer of the session.
+    /// Stores the protocol version in the first answer of the session.
     fn note_version(&self, answer: &Answer) {
-        let mut given = self.given.lock().unwrap_or_else(PoisonError::into_inner);
-        if let (None, Answer::Result(Value::Object(result))) = (&given.version, answer) {
-            given.version = HeaderValue::from_str(introduction::version(result)).ok();
+        let mut session_info = self.session_info.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (None, Answer::Result(Value::Object(result))) = (&session_info.version, answer) {
+            session_info.version = HeaderValue::from_str(introduction::version(result)).ok();
         }
     }
 
@@ -143,7 +144,8 @@ impl Responses {
     pub(super) async fn refusal(&self, response: &mut Response) -> (Vec<u8>, HttpFault) {
         let status = response.status().as_u16();
         let mut body = Vec::new();
-        // The text of a server that refuses credentials does not help a model, and an overloaded server should send no more.
+        // The body of a refusal of credentials does not help a model, and an overloaded server should send nothing
+        // more.
         if !matches!(status, 401 | 403 | 429) {
             let note = |count| self.notices.count_bytes(count);
             let read = read_error(response, &mut body, self.limits.message_bytes, note);
@@ -162,7 +164,8 @@ impl Responses {
         Ok(chunk.map(|chunk| chunk.to_vec()))
     }
 
-    /// Returns true if a response announces a message above the limit. A stream may be larger than each of its messages.
+    /// Returns true if a response announces a message above the limit. The limit does not apply to a stream, which may
+    /// have many messages.
     pub(super) fn announces_too_much(&self, response: &Response) -> bool {
         !is_event_stream(response) && announces_more_than(response, self.limits.message_bytes)
     }
@@ -192,7 +195,7 @@ impl Responses {
                 is_answered = true;
                 self.note_version(answer);
             }
-            // If nothing receives it, the session has ended.
+            // If there is no receiver, the session has ended.
             let _ = self.incoming.send(incoming);
         }
         is_answered
@@ -222,7 +225,7 @@ fn is_event_stream(response: &Response) -> bool {
     kind.to_ascii_lowercase().trim_ascii_start().starts_with(b"text/event-stream")
 }
 
-/// Returns the reason in the body of a refusal: the text in its JSON, or a short text.
+/// Returns the reason in the body of a refusal: a message in its JSON, or the text itself.
 fn reason(body: &[u8]) -> Option<String> {
     let said = match serde_json::from_slice::<Value>(body) {
         Ok(value) => {

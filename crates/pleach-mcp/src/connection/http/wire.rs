@@ -21,20 +21,21 @@ use crate::connection::notices::Notices;
 use crate::connection::wire::{Outgoing, Wire, number};
 use crate::limits::Limits;
 
-/// The most requests of a session that are under way at once. Further ones wait.
+/// The maximum number of requests of a session in flight. Further requests wait.
 const MOST_REQUESTS: usize = 128;
 
 /// The messages of a session.
 pub(in crate::connection) struct HttpWire {
     shared: Arc<Shared>,
-    /// Requests of the server, and one answer for each waiting request. Requests are counted before they are put here.
+    /// Requests of the server, and one answer for each waiting request. The server's requests have been counted
+    /// already.
     incoming: UnboundedReceiver<Incoming>,
 }
 
 struct Shared {
     responses: Arc<Responses>,
     slots: Semaphore,
-    /// The tokens that end exchanges whose requests are given up, by request id.
+    /// The tokens that end the exchanges of cancelled requests, by request id.
     under_way: Mutex<HashMap<i64, CancellationToken>>,
     /// Whether the general stream is open, or will be opened again.
     listens: Arc<AtomicBool>,
@@ -49,7 +50,7 @@ enum Kind {
     },
     /// The notice that the session has begun.
     Initialized,
-    /// The notice that a request is given up.
+    /// The notice that a request is cancelled.
     Cancelled {
         id: Option<i64>,
     },
@@ -115,7 +116,7 @@ impl Shared {
             }
             Kind::Cancelled { id } => {
                 let told = self.tell(message).await;
-                // The stream of the answer stays open until the server knows.
+                // The stream of the answer stays open until the server has got the notice.
                 if let Some(given_up) = id.and_then(|id| self.under_way().remove(&id)) {
                     given_up.cancel();
                 }

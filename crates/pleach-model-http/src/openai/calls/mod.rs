@@ -1,7 +1,7 @@
-//! Calls, whole or in pieces.
+//! Reads calls that come whole or in pieces.
 //!
-//! Servers disagree about the index, the id and the name on the pieces of a call. The rules of [`Calls::place`] put
-//! each piece where the habits of all of them agree; `docs/models.md` lists what is repaired.
+//! Servers disagree about the index, the id and the name on the pieces of a call. [`Calls::place`] has the rules that
+//! assign each piece to its call for all known servers. `docs/models.md` lists the deviations that are repaired.
 // L234, L236
 
 mod piece;
@@ -25,21 +25,21 @@ pub(super) struct Calls {
     by_index: HashMap<u64, usize>,
     /// The last call of each of the server's ids.
     by_id: HashMap<String, usize>,
-    /// Calls that may be one, by the place of the first of them.
+    /// Chains of calls that may be pieces of a single call, by the index of the first call of the chain.
     chains: HashMap<usize, Chain>,
-    /// How many calls may be pieces of others, as far as is known.
+    /// The number of calls that may turn out to be pieces of other calls.
     doubtful: usize,
     faults: CallFaults,
 }
 
-/// How many pieces of calls that have ids of their own count as parts of others.
+/// The maximum number of doubtful calls that [`Calls::len`] leaves out.
 const MOST_PIECES: usize = 100_000;
 
-/// A call whose every piece has another id, and the name again: pieces that are whole only together.
+/// A possible call that a server sent in pieces, each with a new id and the name of the call.
 #[derive(Debug)]
 struct Chain {
     arguments: ArgumentText,
-    /// Whether no piece is an object with members by itself, and no id came twice.
+    /// Whether the pieces can be one call: none is a whole object with members, and no id came twice.
     is_possible: bool,
 }
 
@@ -47,31 +47,31 @@ struct Chain {
 struct Call {
     /// The server's id.
     given_id: Option<String>,
-    /// The id in the log, different from that of every other call of the answer.
+    /// The id in the log, which no other call of the answer has.
     id: String,
     name: String,
     arguments: ArgumentText,
     signature: Option<Bytes>,
     doubt: Doubt,
-    /// Whether the arguments are an object, as far as it is looked at: of calls that may continue others.
+    /// Whether the arguments are an object. This is only set for calls that may continue another call.
     is_object: bool,
     is_announced: bool,
 }
 
-/// Whether a call may be a repetition of the one before it.
+/// The reason to doubt that a call is a new one. It may repeat or continue an earlier call.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Doubt {
     None,
-    /// It has the name of a call that was whole, and no arguments so far.
+    /// It has the name of a whole call, but no arguments so far.
     IfBlank,
-    /// It has the id and the name of a call that was whole.
+    /// It has the id and the name of a whole call.
     SameId,
-    /// It has another id, and the name of the call that its index has and that is not whole. It may continue that call: it belongs to
-    /// the chain that begins at this place.
+    /// It has a new id, but the name of the open call at its index, which is not whole. It may continue that call. The
+    /// value is the index of the first call of its chain.
     MayContinue(usize),
 }
 
-/// Where a piece belongs.
+/// The call that a piece belongs to: an existing one, by its index in the list, or a new one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Place {
     Call(usize),
@@ -79,17 +79,17 @@ enum Place {
 }
 
 impl Calls {
-    /// How many calls have begun.
+    /// Returns how many calls have begun.
     pub(super) fn len(&self) -> usize {
         self.calls.len() - self.doubtful.min(MOST_PIECES)
     }
 
-    /// Whether nothing of a call has come: pieces with nothing in them are none.
+    /// Returns true if no call has come. Empty pieces are not calls.
     pub(super) fn is_empty(&self) -> bool {
         self.faults.is_empty() && self.calls.iter().all(|call| call.name.is_empty() && call.arguments.is_blank())
     }
 
-    /// Takes a whole call in.
+    /// Adds a whole call.
     pub(super) fn push_whole(&mut self, call: &Value, ids: &dyn IdGen) {
         let piece = Piece::read(call);
         if piece.name.is_none() && (piece.id.is_some() || !piece.is_blank()) {
@@ -99,8 +99,8 @@ impl Calls {
         self.calls[place].extend(&piece);
     }
 
-    /// Takes a piece of a call in; returns the call as it begins, when the piece begins one. `is_tool` knows the names of
-    /// the functions that may be called.
+    /// Adds a piece of a call. If the piece makes a call certain, returns the beginning of that call. `is_tool` returns
+    /// true for the names of functions that may be called.
     pub(super) fn push_piece(
         &mut self,
         piece: &Value,
@@ -127,9 +127,10 @@ impl Calls {
         self.calls[place].announce()
     }
 
-    /// Finds the call of a piece: that of its id, at whatever index, else that of its index, else the last one.
+    /// Finds the call of a piece: the call with its id at any index, otherwise the call at its index, otherwise the
+    /// last call.
     ///
-    /// A name begins another call when the call that the piece would continue has a name and whole arguments.
+    /// A piece with a name begins a new call if the call that it would continue has a name and whole arguments.
     fn place(&self, piece: &Piece<'_>, is_tool: impl Fn(&str) -> bool) -> Place {
         let known = piece.id.as_ref().and_then(|id| self.by_id.get(&**id)).copied();
         let at_index = piece.index.and_then(|index| self.by_index.get(&index)).copied();
@@ -138,14 +139,14 @@ impl Calls {
             (Some(place), None) => Place::Call(place),
             (Some(place), Some(name)) => self.place_named(place, name, true, piece, is_tool),
             (None, None) if piece.id.is_none() => at_index.or(last).map_or(Place::New(Doubt::None), Place::Call),
-            // Some servers write another id on each piece.
+            // Some servers write a new id on each piece.
             (None, None) => match at_index.or(last.filter(|_| piece.index.is_none())) {
                 Some(place) => Place::Call(place),
                 None => Place::New(Doubt::None),
             },
             (None, Some(name)) => {
                 let open = if piece.index.is_some() { at_index } else { last };
-                // A new id is that of another call, unless it comes late.
+                // A new id begins another call, unless the open call has no id so far.
                 match open {
                     Some(place) if piece.id.is_none() || self.calls[place].given_id.is_none() => {
                         self.place_named(place, name, false, piece, is_tool)
@@ -157,7 +158,7 @@ impl Calls {
         }
     }
 
-    /// Decides whether a piece with a name continues the call at this place.
+    /// Decides whether a piece with a name continues the call at this index.
     fn place_named(
         &self,
         place: usize,
@@ -187,7 +188,7 @@ impl Calls {
         }
     }
 
-    /// Decides whether a piece with a new id may continue the call of this place, which has the same name.
+    /// Decides whether a piece with a new id may continue the call at this index, which has the same name.
     fn doubt_after(&self, place: usize, piece: &Piece<'_>) -> Doubt {
         let call = &self.calls[place];
         let first = call.first_of_chain(place);
@@ -213,7 +214,7 @@ impl Calls {
         }
         let Some(chain) = self.chains.get_mut(&first) else { return };
         let own = &self.calls[place];
-        // An empty object may be a value in the arguments.
+        // An empty object may also be a nested value in the arguments.
         let is_call = own.is_object && (chain.arguments.is_blank() || !own.arguments.is_nothing());
         chain.is_possible &= !is_known && !is_call;
         if chain.is_possible {
@@ -223,7 +224,7 @@ impl Calls {
         }
     }
 
-    /// Makes one call of each chain whose pieces are an object together. Without one, each of them is a call.
+    /// Joins each chain whose pieces together are one object into one call. In other chains, each piece stays a call.
     fn join_chains(&mut self) {
         let chains = std::mem::take(&mut self.chains).into_iter();
         let is_one = |chain: &Chain| chain.is_possible && chain.arguments.is_whole() && chain.arguments.read().is_ok();
@@ -238,7 +239,7 @@ impl Calls {
     fn begin(&mut self, piece: &Piece<'_>, doubt: Doubt, ids: &dyn IdGen) -> usize {
         let place = self.calls.len();
         let given_id = piece.id.as_deref().map(str::to_owned);
-        // An id that another call has cannot pair this one with its result.
+        // An id that another call has cannot pair this call with its result.
         let id = match &given_id {
             Some(id) if !self.by_id.contains_key(id) => id.clone(),
             _ => format!("{CLIENT_CALL_ID_PREFIX}{}", ids.uuid()),
@@ -276,7 +277,7 @@ impl Calls {
             match call.arguments.read() {
                 Err(fault) => faults.add(call.name, fault),
                 Ok(_) if call.name.is_empty() => {
-                    // A piece with nothing in it is no call.
+                    // An empty piece is not a call.
                     if !call.arguments.is_blank() {
                         faults.add_nameless(call.given_id.as_deref().unwrap_or_default());
                     }
@@ -312,7 +313,7 @@ impl Call {
         }
     }
 
-    /// Takes over an id that comes after the begin of the call, as long as the call is not announced under another one.
+    /// Sets an id that comes after the call has begun. An announced call keeps its id in the log.
     fn identify(&mut self, id: &str, is_new: bool) {
         if self.given_id.is_none() {
             self.given_id = Some(id.to_owned());
@@ -323,7 +324,7 @@ impl Call {
         }
     }
 
-    /// Returns the call as it begins, once it is certain that it is one.
+    /// Returns the beginning of the call, once, as soon as it is certain to be a call of its own.
     fn announce(&mut self) -> Option<FunctionCall> {
         let is_certain = match self.doubt {
             Doubt::None => true,
@@ -351,12 +352,12 @@ impl Call {
         }
     }
 
-    /// Whether the call is a piece of another one, as far as is known.
+    /// Returns true if the call may still turn out to be a piece of another call.
     fn is_doubtful(&self) -> bool {
         matches!(self.doubt, Doubt::MayContinue(_)) && !self.is_object
     }
 
-    /// The place of the call that this one at `place` may continue, or its own.
+    /// Returns the index of the first call in the chain of this call, or `place` (its own index) if it has no chain.
     fn first_of_chain(&self, place: usize) -> usize {
         match self.doubt {
             Doubt::MayContinue(first) => first,
@@ -370,12 +371,12 @@ impl Call {
     }
 }
 
-/// The calls so far with an id of the server's.
+/// The calls so far that have an id of the server.
 #[derive(Default)]
 struct Seen(HashMap<(String, String), HashSet<String>>);
 
 impl Seen {
-    /// Whether no earlier call has the id, the name and the arguments of this one. Calls without an id are all new.
+    /// Returns true if no earlier call has the same id, name and arguments. A call without an id is always new.
     fn is_new(&mut self, call: &Call, arguments: &Map) -> bool {
         let Some(id) = &call.given_id else { return true };
         let earlier = self.0.entry((id.clone(), call.name.clone())).or_default();

@@ -8,10 +8,10 @@ use serde_json::Value;
 use crate::arguments::ArgumentText;
 use crate::wire::index;
 
-/// A call as a server sends it: whole, or a piece of it.
+/// A whole call or a piece of one, as a server sends it.
 #[derive(Debug)]
 pub(super) struct Piece<'a> {
-    /// The place among the calls; some servers write it as a text.
+    /// The position among the calls. Some servers write it as a string.
     pub(super) index: Option<u64>,
     pub(super) id: Option<Cow<'a, str>>,
     pub(super) name: Option<&'a str>,
@@ -24,7 +24,7 @@ pub(super) struct Piece<'a> {
 enum Given<'a> {
     Nothing,
     Text(&'a str),
-    /// JSON, not the text of it.
+    /// A JSON value instead of its text.
     Json(&'a Value),
 }
 
@@ -45,7 +45,7 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// Adds the arguments of the piece to those of its call.
+    /// Adds the piece's arguments to the arguments of its call.
     pub(super) fn add_to(&self, arguments: &mut ArgumentText) {
         match self.arguments {
             Given::Nothing => {}
@@ -54,7 +54,7 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// Whether there are no arguments in the piece.
+    /// Returns true if the piece has no arguments.
     pub(super) fn is_blank(&self) -> bool {
         match self.arguments {
             Given::Nothing => true,
@@ -72,7 +72,7 @@ fn id(value: Option<&Value>) -> Option<Cow<'_, str>> {
     }
 }
 
-/// The signature of Gemini on a call, from servers in front of it.
+/// Returns Gemini's signature on a call, which servers in front of Gemini pass on.
 fn signature(call: &Value) -> Option<Bytes> {
     let google = call.get("extra_content").and_then(|extra| extra.get("google")?.get("thought_signature"));
     let fields = || call.get("provider_specific_fields")?.get("thought_signature");

@@ -1,4 +1,4 @@
-//! Calls come out as they were made, whatever the habits of the server that cuts them.
+//! Tests that calls are restored from their pieces, however a server cuts them.
 
 use std::cell::Cell;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-/// What comes of the pieces: ids, names and arguments.
+/// Returns the ids, names and arguments of the calls that the pieces make.
 fn joined(pieces: &[Value]) -> Result<Vec<(String, String, Value)>, String> {
     let ids = SeqIds::default();
     let mut calls = Calls::default();
@@ -47,7 +47,7 @@ fn l236_a_name_begins_another_call_when_the_open_one_is_whole() {
         check(&[piece(at(), "f", "{\"n\":1}"), piece(at(), "f", "{\"n\":2}")], &two);
         check(&[piece(at(), "f", "{\"n\":1}"), piece(at(), "f", ""), piece(at(), "", "{\"n\":2}")], &two);
         check(&[piece(at(), "f", "{\"n\":"), piece(at(), "f", "1}"), piece(at(), "f", "{\"n\":2}")], &two);
-        // A name on a last piece without arguments begins nothing.
+        // A last piece with a name but without arguments begins no call.
         check(&[piece(at(), "f", "{\"n\":1}"), piece(at(), "f", "")], &two[..1]);
     }
     let known = [("get_time", json!({})), ("get_city", json!({"n": 2}))];
@@ -92,7 +92,7 @@ fn ids_that_change_or_come_late_continue_the_call() {
     check(&[piece(at("a"), "f", "{\"n\""), piece(at("b"), "", ":1}")], &one);
     check(&[piece(json!({"index": 0}), "f", ""), piece(at("a"), "f", "{\"n\":1}")], &one);
     check(&[piece(at("a"), "", ""), piece(json!({"index": 0}), "f", "{\"n\":1}")], &one);
-    // At another index, by its id.
+    // A piece at another index belongs to the call with its id.
     check(&[piece(at("a"), "f", "{\"n\""), piece(json!({"index": 3, "id": "a"}), "", ":1}")], &one);
 }
 
@@ -124,7 +124,7 @@ fn pieces_with_new_ids_and_the_name_are_one_call_where_they_are_whole_only_toget
         assert!(joined(&pieces(&at, &["{\"n\"", "{\"n\":2}", ":1}"])).is_err());
         assert!(joined(&pieces(&at, &["{\"n\"", ":1"])).is_err());
     }
-    // Ids that come again are those of calls.
+    // If an id comes again, each id belongs to a call of its own.
     let at = |id: &str| json!({"index": 0, "id": id});
     let alternating = [
         piece(at("a"), "f", "{\"n\""),
@@ -177,7 +177,7 @@ fn calls_that_cannot_be_read_are_named() {
     let mut calls = Calls::default();
     calls.push_whole(&piece(at(), "", ""), &SeqIds::default());
     assert_eq!(calls.into_parts().unwrap_err(), "a call has no name: `a`");
-    // A piece with nothing in it is no call.
+    // An empty piece is not a call.
     assert_eq!(joined(&[piece(at(), "", "")]), Ok(vec![]));
 }
 
@@ -194,7 +194,7 @@ fn a_call_is_announced_once_and_a_repetition_never() {
     assert_eq!(push(piece(json!({"index": 0}), "", "{")).as_deref(), Some("f"));
 }
 
-/// How a server writes the place of a piece.
+/// How a server writes the index of a piece.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Index {
     Number,
@@ -204,14 +204,14 @@ enum Index {
     Missing,
 }
 
-/// On which pieces a server writes ids.
+/// The pieces on which a server writes ids.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Ids {
     Every,
     First,
-    /// Another one on each piece.
+    /// A new id on each piece.
     Fresh,
-    /// The same for all calls, on every piece.
+    /// The same id on every piece of all calls.
     Shared,
     Missing,
 }
@@ -227,24 +227,25 @@ struct Habits {
     placeholder: bool,
     /// Whether the whole call follows its pieces.
     repeats: bool,
-    /// Whether arguments are JSON, not the text of it.
+    /// Whether arguments are a JSON value instead of its text.
     objects: bool,
     /// Whether the pieces of the calls alternate.
     alternates: bool,
 }
 
 impl Habits {
-    /// Leaves out what no reader could undo.
+    /// Turns off combinations of habits that no reader could undo.
     fn possible(mut self) -> Self {
         let by_id = self.ids == Ids::Every;
         self.alternates &= by_id || (matches!(self.index, Index::Number | Index::Text) && self.ids != Ids::Shared);
         self.repeats &= !matches!(self.ids, Ids::Missing | Ids::Fresh);
-        // A name after an empty object begins a call, unless the id is there too.
+        // A piece with a name after an empty object begins a call, unless it has the id as well.
         self.placeholder &= !self.names || by_id;
         self
     }
 
-    /// The pieces of the arguments. With new ids and the name, a piece without arguments or with an object is a call.
+    /// Returns the pieces of the arguments. If every piece has a new id and the name, a piece without arguments or with
+    /// an object would be a call, so there are no such pieces.
     fn cut(&self, call: &Made) -> Vec<String> {
         let mut pieces = call.cut();
         if self.ids == Ids::Fresh && self.names {
@@ -300,7 +301,7 @@ impl Habits {
     }
 }
 
-/// A call as a model makes it, and where a server cuts its arguments.
+/// A call that a model makes, and the positions where a server cuts its arguments.
 #[derive(Clone, Debug)]
 struct Made {
     name: String,
@@ -345,7 +346,7 @@ fn habits() -> impl Strategy<Value = Habits> {
     })
 }
 
-/// The pieces of all calls, one call after the other or in turn.
+/// Returns the pieces of all calls, one call after the other or alternating.
 fn cut(calls: &[Made], habits: Habits) -> Vec<Value> {
     let mut queues: Vec<_> =
         calls.iter().enumerate().map(|(place, call)| habits.pieces(place, call).into_iter()).collect();
@@ -369,7 +370,7 @@ proptest! {
     fn calls_come_out_as_they_were_made(calls in vec(made(), 0..5), habits in habits()) {
         let mut calls = calls;
         if habits.ids == Ids::Shared {
-            // Equal calls of one id are one, and a call without arguments looks like a repetition.
+            // Equal calls with one id are the same call, and a call without arguments looks like a repetition.
             let mut seen = Vec::new();
             calls.retain(|call| {
                 let key = (call.name.clone(), call.arguments.clone());
