@@ -11,7 +11,7 @@ use crate::finding::Finding;
 
 /// The maximum number of source lines of a crate. Tests and comment lines are not counted, so documentation may grow.
 /// The commits that changed this line have the reasons.
-const LIMITS: &[(&str, usize)] = &[("crates/pleach-core", 5_980), ("crates/pleach-context", 11_090)];
+const LIMITS: &[(&str, usize)] = &[("crates/pleach-core", 6_060), ("crates/pleach-context", 11_090)];
 
 pub(super) fn check(sources: &Sources) -> Vec<Finding> {
     let over = LIMITS.iter().filter_map(|(folder, limit)| {
