@@ -11,7 +11,6 @@ use crate::opening::open_task::open_task;
 use crate::run::abort_events::abort_events;
 use crate::run::event_writer::EventWriter;
 use crate::run::question_count::report_closed;
-use crate::run::state::RunState;
 use crate::{RunError, RunRequest};
 
 impl RunnerInner {
@@ -20,21 +19,13 @@ impl RunnerInner {
     ///
     /// # Errors
     /// The errors of the session service; a stale error if another process appends at the same time.
-    pub(crate) async fn close_confirmations(
-        self: &Arc<Self>,
-        request: &RunRequest,
-        key: &SessionKey,
-        run: &Arc<RunState>,
-    ) -> Result<(), RunError> {
+    pub(crate) async fn close_confirmations(&self, request: &mut RunRequest, key: &SessionKey) -> Result<(), RunError> {
         if !self.closes_confirmations || !begins_invocation(request) {
             return Ok(());
         }
         let loaded = self.services.sessions.get_session(key, GetSessionConfig::all()).await?;
         let Some(session) = loaded else { return Ok(()) };
-        // The message will be refused, or will wait and close them later.
-        if self.invocation_elsewhere(&session, run).await?.is_some() {
-            return Ok(());
-        }
+        request.check_revision(&session)?;
         // A message that will be refused must not close anything.
         self.check_acceptable(request, &session)?;
         let closed = only_confirming(&session);
@@ -48,6 +39,8 @@ impl RunnerInner {
             self.services.sent_credentials.forget(key, &invocation);
             self.timers.shared.keep_only(key, &invocation, &[]);
         }
+        // The revision that the caller named has been checked.
+        request.at = request.at.map(|_| store.head.revision());
         Ok(())
     }
 }

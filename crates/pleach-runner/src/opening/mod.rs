@@ -2,7 +2,6 @@
 //!
 //! Loads the session, checks the message, decides once how the run starts, and stores the message. Read `open.rs`,
 //! `start.rs` and then `begin.rs`. In apps that have enabled it, `close_confirmations.rs` may store events before that.
-//! `other_process.rs` keeps a message from cutting off the work of another process.
 
 pub(crate) mod admission;
 pub(crate) mod agent_to_run;
@@ -10,6 +9,5 @@ pub(crate) mod begin;
 pub(crate) mod close_confirmations;
 pub(crate) mod open;
 pub(crate) mod open_task;
-pub(crate) mod other_process;
 pub(crate) mod progress;
 pub(crate) mod start;

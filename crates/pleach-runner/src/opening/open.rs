@@ -139,20 +139,11 @@ impl RunnerInner {
     ) -> Result<OpenedRequest, RunError> {
         if self.closes_confirmations {
             // Boxed because it is rare.
-            Box::pin(self.close_confirmations(&request, &key, run)).await?;
+            Box::pin(self.close_confirmations(&mut request, &key)).await?;
         }
         let (session, checked) = loop {
             let session = self.load(&key, &request).await?;
-            let stored = session.head.revision();
-            if let Some(ours) = request.at.filter(|at| *at != stored) {
-                return Err(SessionError::Stale { key, stored, ours }.into());
-            }
-            if self.is_alive(session.last_update_time())
-                && self.starts_invocation(&request, &session)
-                && self.waited_for_other_process(&request, &session, run).await?
-            {
-                continue;
-            }
+            request.check_revision(&session)?;
             let checked = match &request.answer_checks {
                 Some(answer_checks) => self.check_answers(&request, answer_checks, &session)?,
                 None => self.check_message(request.message.take(), &request, &session)?,
@@ -168,16 +159,6 @@ impl RunnerInner {
             }
         };
         Ok(OpenedRequest::Own(self.make_opening(key, request, run, session, checked)?))
-    }
-
-    /// Returns `true` if the message of a request starts an invocation, as far as that is known before the message is checked.
-    fn starts_invocation(&self, request: &RunRequest, session: &Session) -> bool {
-        let is_answer = request.answers() || request.answer_checks.is_some();
-        let continues = match &request.invocation_id {
-            Some(id) => session.events.iter().any(|event| event.invocation_id() == id),
-            None => self.may_open_tasks && open_task(&session.events).is_some(),
-        };
-        request.message.is_some() && !is_answer && !continues
     }
 
     /// Checks whether the caller may send the answers. If all of them are stored already, joins the active run of the
@@ -324,6 +305,15 @@ impl RunnerInner {
             unreadable: session.unreadable,
             events: session.events,
         }
+    }
+
+    /// Checks whether the session accepts the answers of a request.
+    ///
+    /// # Errors
+    /// The error that would refuse the request.
+    pub(crate) fn check_answerable(&self, request: &RunRequest, session: &Session) -> Result<(), RunError> {
+        let checks = request.answer_checks.as_ref();
+        checks.map_or(Ok(()), |checks| self.check_answers(request, checks, session).map(drop))
     }
 
     /// Checks the answers of a request from [`Runner::answer`](crate::Runner::answer).

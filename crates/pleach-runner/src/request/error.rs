@@ -196,10 +196,9 @@ pub enum RunError {
     /// The run ended without an output, because branches ended before a terminal node of the graph.
     #[error("the run produced no output: {}", dead_ends(.0))]
     DeadEnd(Vec<DeadEnd>),
-    /// A detached run of this Runner is active in the session, or a run of another process, as its
-    /// [heartbeats](crate::RunnerBuilder::heartbeat) show: follow it, wait for its end, or abort it. Nothing was stored.
+    /// A detached run is active in the session: follow it, wait for its end, or abort it. Nothing was stored.
     #[error(
-        "another run{} is working on session {session}; nothing was stored. Wait for it, abort it, or queue the message \
+        "a detached run{} is working on session {session}; nothing was stored. Wait for it, abort it, or queue the message \
          with `RunRequest::queue(true)`",
         of(.invocation)
     )]

@@ -4,9 +4,10 @@ use std::fmt;
 
 use pleach_context::{AbortSignal, RunConfig};
 use pleach_core::{
-    Content, EventId, InvocationId, Map, Part, Question, Revision, SessionId, SessionKey, StateRights, Unstorable,
-    UserId, bound_message,
+    Content, EventId, InvocationId, Map, Part, Question, Revision, Session, SessionId, SessionKey, StateRights,
+    Unstorable, UserId, bound_message,
 };
+use pleach_session::SessionError;
 use serde_json::Value;
 
 use crate::answers::check_message::{response_part, too_deep_answer};
@@ -157,6 +158,18 @@ impl RunRequest {
         self
     }
 
+    /// Checks whether the session has the revision that the request names.
+    ///
+    /// # Errors
+    /// [`SessionError::Stale`].
+    pub(crate) fn check_revision(&self, session: &Session) -> Result<(), RunError> {
+        let stored = session.head.revision();
+        match self.at.filter(|at| *at != stored) {
+            Some(ours) => Err(SessionError::Stale { key: session.key().clone(), stored, ours }.into()),
+            None => Ok(()),
+        }
+    }
+
     /// Returns `true` if the message answers questions.
     pub(crate) fn answers(&self) -> bool {
         self.message.as_ref().is_some_and(|message| message.function_responses().next().is_some())
@@ -226,11 +239,7 @@ impl RunRequest {
     /// Sets whether to wait for the end of a detached run that keeps the session busy. Queued runs begin one after the
     /// other, in the order in which they were first polled; dropping a run removes it from the queue. At most
     /// [`RunnerBuilder::max_queued_runs`](crate::RunnerBuilder::max_queued_runs) runs of a session wait; further ones
-    /// fail with [`RunError::Busy`](crate::RunError::Busy).
-    ///
-    /// A message that begins an invocation also waits for a run of another process, as long as the
-    /// [heartbeats](crate::RunnerBuilder::heartbeat) of that process show that it works. The messages of several
-    /// processes have no order.
+    /// fail with [`RunError::Busy`](crate::RunError::Busy). The runs wait only for runs of this Runner and its clones.
     #[must_use]
     pub fn queue(mut self, yes: bool) -> Self {
         self.queue = yes;

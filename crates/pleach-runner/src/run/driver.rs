@@ -319,13 +319,6 @@ impl Registration {
             Ok(outcome) => self.run.complete(outcome),
             Err(error) => self.run.fail(error),
         }
-        self.note_cut();
-    }
-
-    fn note_cut(&self) {
-        if let Some((session, changed)) = self.run.cut_session() {
-            self.parts.active.note_cut(&session, changed);
-        }
     }
 }
 
@@ -334,7 +327,6 @@ impl Drop for Registration {
         if self.state != RegistrationState::Removed {
             self.parts.active.leave(&self.run);
             self.run.drop_unfinished();
-            self.note_cut();
         }
     }
 }

@@ -53,12 +53,6 @@ impl EventWriter {
         self
     }
 
-    fn note_change(&self) {
-        if let Some(run) = &self.run {
-            run.note_change(micros(self.head.last_update_time()));
-        }
-    }
-
     fn publish(&self, event: &Arc<Event>) {
         if let Some(run) = &self.run {
             run.publish(event);
@@ -151,7 +145,6 @@ impl EventWriter {
         ic.after_store(&stored, &state, self.head.last_update_time());
         questions.into_iter().for_each(|questions| questions.report(ic));
         self.has_stored = true;
-        self.note_change();
         asked.into_iter().for_each(|asked| ic.fence().passed(asked));
         if stored.is_interrupt() {
             warn_unenforced(&stored);
@@ -191,7 +184,6 @@ impl EventWriter {
         let services = ic.services();
         services.sessions.claim(&mut self.head, services.clock.now()).await?;
         self.last = self.last.max(self.head.last_update_time());
-        self.note_change();
         ic.work_gate().open();
         Ok(())
     }

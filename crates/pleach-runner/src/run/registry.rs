@@ -19,10 +19,6 @@ pub(crate) enum Admission {
     Join(Arc<RunState>),
 }
 
-/// The number of cut sessions that are noted. After that, a message may find one of them busy until its heartbeats have stopped for
-/// three periods.
-const MOST_CUT: usize = 10_000;
-
 /// The runs of a Runner and its clones that have begun and not ended.
 #[derive(Default)]
 pub(crate) struct RunRegistry {
@@ -34,8 +30,6 @@ struct Inner {
     draining: bool,
     /// The runs by session id, which every request contains, in the order in which they began.
     runs: HashMap<SessionId, Vec<Arc<RunState>>>,
-    /// The sessions whose last run was cut off here, with the time of their last change in microseconds since the epoch.
-    cut: HashMap<SessionKey, i64>,
     /// The receivers of runs that begin in a session.
     watchers: HashMap<SessionKey, Vec<UnboundedSender<StartedRun>>>,
 }
@@ -73,29 +67,6 @@ impl RunRegistry {
         if runs.is_empty() {
             inner.runs.remove(&id);
         }
-    }
-
-    /// Notes that the run of a session was cut off, so that no process works on the session unless it has changed since. `changed` is the time
-    /// of its last change, in microseconds since the epoch.
-    pub(crate) fn note_cut(&self, key: &SessionKey, changed: i64) {
-        let mut inner = self.inner();
-        if inner.cut.len() >= MOST_CUT {
-            inner.cut.clear();
-        }
-        inner.cut.insert(turn_key(key), changed);
-    }
-
-    /// Returns `true` if the run of the session was cut off here, and the session has not changed since.
-    pub(crate) fn was_cut(&self, key: &SessionKey, changed: i64) -> bool {
-        self.inner().cut.get(&turn_key(key)) == Some(&changed)
-    }
-
-    /// Returns `true` if this Runner has another active run of the session.
-    pub(crate) fn has_other(&self, key: &SessionKey, run: &Arc<RunState>) -> bool {
-        let key = turn_key(key);
-        let inner = self.inner();
-        let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
-        runs.iter().any(|other| !Arc::ptr_eq(other, run) && other.is_in(&key) && !other.has_ended())
     }
 
     /// Admits a run to a session. Runs of the session that only have a summary left are stopped; the detached ones among them

@@ -1,6 +1,6 @@
 //! [`RunState`]: the part of a run that its followers, joined callers and stoppers share.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use futures_util::pending;
@@ -25,8 +25,6 @@ pub(crate) struct RunState {
     pub(crate) stop: StopSignal,
     /// Whether a follower has subscribed; runs without one skip a lock per event.
     has_followers: AtomicBool,
-    /// The time of the session's last change by this run, in microseconds since the epoch; 0 if there is none.
-    changed_at: AtomicI64,
     /// The signals that the run stores while it works.
     pub(crate) incoming: Incoming,
     /// The task that polls the run, for callers that join.
@@ -113,7 +111,6 @@ impl RunState {
             request,
             stop: StopSignal::default(),
             has_followers: AtomicBool::new(false),
-            changed_at: AtomicI64::new(0),
             incoming: Incoming::default(),
             task: OnceLock::new(),
             inner: Mutex::new(inner),
@@ -350,19 +347,6 @@ impl RunState {
         let offered = self.incoming.offer(signal);
         self.stop.wake();
         offered
-    }
-
-    /// Notes the time of the session's last change by this run, in microseconds since the epoch.
-    pub(crate) fn note_change(&self, time: i64) {
-        self.changed_at.store(time, Ordering::Relaxed);
-    }
-
-    /// Returns the session and the time of its last change if the run was cut off after it had stored something.
-    pub(crate) fn cut_session(&self) -> Option<(SessionKey, i64)> {
-        let inner = self.inner();
-        let is_cut = matches!(&inner.result, Some(Ok(Outcome::Cut(_))));
-        let changed = Some(self.changed_at.load(Ordering::Relaxed)).filter(|time| *time != 0)?;
-        Some((inner.stage.session().filter(|_| is_cut)?.clone(), changed))
     }
 
     /// Sends a stored event, or a fragment, to the followers.

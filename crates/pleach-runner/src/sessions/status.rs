@@ -179,7 +179,7 @@ impl RunnerInner {
 
     /// Replays an invocation without running anything. Returns its progress, and whether no body would run. The
     /// replay's `RunState` is not registered, so nobody can follow or join it.
-    pub(crate) async fn replayed(
+    async fn replayed(
         self: &Arc<Self>,
         session: Session,
         invocation: &InvocationId,
@@ -208,7 +208,7 @@ impl RunnerInner {
 }
 
 /// Returns `true` if a process has claimed the session after its last event, for example with a heartbeat.
-pub(crate) fn is_claimed(session: &Session) -> bool {
+fn is_claimed(session: &Session) -> bool {
     // A claim and a redaction are the only changes without an event.
     let changed = session.events.last().map(|last| changed_at(last.timestamp(), &session.events));
     changed.is_none_or(|changed| micros(session.last_update_time()) > micros(changed))
@@ -240,7 +240,7 @@ fn ends_root(root: &Outline, path: &NodePath) -> bool {
 
 /// Returns the failure of an unfinished invocation whose last event is an error that no other attempt follows. If
 /// attempts in other lanes fail at the same time, their events may come after that event.
-pub(crate) fn failed(events: &[Arc<Event>], invocation: &InvocationId) -> Option<(NodeError, NodePath)> {
+fn failed(events: &[Arc<Event>], invocation: &InvocationId) -> Option<(NodeError, NodePath)> {
     let own = effective_events_of(events, invocation);
     let attempts = own.iter().rev().take_while(|event| is_tried_again(event)).count();
     let (before, attempts) = own.split_at(own.len() - attempts);

@@ -35,7 +35,8 @@ impl SignalOptions {
     }
 
     /// Stores the signal only if the session has this revision. At another revision the call fails with
-    /// [`SessionError::Stale`](pleach_session::SessionError::Stale); it does not try again. A signal that is stored already is
+    /// [`SessionError::Stale`](pleach_session::SessionError::Stale); it does not try again. While a run of this Runner
+    /// works on the session, the call fails with [`RunError::Busy`](crate::RunError::Busy). A signal that is stored already is
     /// [`Repeated`](crate::SignalOutcome::Repeated) at any revision. See [`RunRequest::at`](crate::RunRequest::at).
     #[must_use]
     pub fn at(mut self, revision: Revision) -> Self {

@@ -108,9 +108,10 @@ impl Runner {
         let _turn = self.parts.signal_names.take((line.clone(), signal.name.clone())).await;
         let (mut tries, mut looked_again) = (1, false);
         loop {
-            if let Some(run) =
-                self.parts.active.run_of_session(&key).filter(|run| signal.at.is_none() && !run.has_ended())
-            {
+            if let Some(run) = self.parts.active.run_of_session(&key).filter(|run| !run.has_ended()) {
+                if signal.at.is_some() {
+                    return Err(RunError::Busy { invocation: run.invocation(), session: key });
+                }
                 match run.offer(signal.clone()).await {
                     Ok(Ok(Offered::Kept)) => return Ok(SignalOutcome::Kept),
                     Ok(Ok(Offered::Repeated)) => return Ok(SignalOutcome::Repeated),

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pleach::prelude::*;
-use pleach::{ConfirmationRequest, FollowOptions, InMemorySessionService, QuestionKind, RunError, RunnerBuilder};
+use pleach::{
+    ConfirmationRequest, FollowOptions, InMemorySessionService, QuestionKind, Revision, RunError, RunRequest,
+    RunnerBuilder,
+};
 use pleach_testkit::{RuntimeClock, SeqIds};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -133,6 +136,22 @@ async fn a_message_closes_open_confirmations_if_the_app_says_so() {
         };
         assert_eq!((answered.is_ok(), count.get()), (!closes, u32::from(!closes)), "{answered:?}");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_at_a_revision_closes_confirmations_only_at_that_revision() {
+    let count = Count::default();
+    let runner = builder(agent(refund(&count).require_confirmation())).close_confirmations(true).build().unwrap();
+    runner.run("ana", "s1", "Pay it back.").reply().await.unwrap();
+    let old = runner.questions(key()).await.unwrap().remove(0);
+    let held = runner.status(key()).await.unwrap().revision;
+    let send = |at: Revision| runner.start(RunRequest::new(key()).message("No, what is the weather?").at(at)).reply();
+    let stale = send(Revision::default()).await.unwrap_err();
+    assert!(matches!(&stale, RunError::Session(error) if error.is_stale()), "{stale}");
+    assert_eq!(runner.questions(key()).await.unwrap().len(), 1, "nothing is closed");
+    send(held).await.unwrap();
+    let open = runner.questions(key()).await.unwrap();
+    assert!(open.iter().all(|question| question.id != old.id), "{open:?}");
 }
 
 #[tokio::test]

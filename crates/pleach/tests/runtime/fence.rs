@@ -22,7 +22,7 @@ async fn r1115_a_session_is_busy_while_a_detached_run_is_under_way() {
     let delta = json!({"x": 1, "user:x": 1}).as_object().unwrap().clone();
     let second = RunRequest::new("s1").message("two").state_delta(delta);
     let text = format!(
-        "another run of invocation {invocation} is working on session t/ana/s1; nothing was stored. Wait for it, abort it, or \
+        "a detached run of invocation {invocation} is working on session t/ana/s1; nothing was stored. Wait for it, abort it, or \
          queue the message with `RunRequest::queue(true)`"
     );
     for newcomer in [runner.start(second), runner.run("ana", " s1 ", "two"), runner.resume("ana", "s1", "e-9")] {

@@ -50,7 +50,6 @@ mod model_streams;
 mod model_waits;
 mod node_hooks;
 mod observers;
-mod other_process;
 mod pictures;
 mod plugins;
 mod plugins_budget;

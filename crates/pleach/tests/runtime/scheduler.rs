@@ -159,6 +159,41 @@ async fn deadlines_are_due_one_after_the_other() {
     assert_eq!(runner.due(S).await.unwrap().next, None);
 }
 
+/// A new version asks for another type than the default of an open question has.
+#[tokio::test(start_paused = true)]
+async fn a_deadline_whose_default_is_refused_does_not_hold_up_the_others() {
+    let texts = || {
+        let mut wf = Workflow::builder("wf");
+        let text = wf.node("text", async |ctx: Context| {
+            RequestInput::<String>::ask("text", "text").with_deadline(ctx.now() + HOUR).with_default("blue")
+        });
+        let other = wf.node("other", async |ctx: Context| {
+            RequestInput::<bool>::ask("other", "other").with_deadline(ctx.now() + 2 * HOUR).with_default(true)
+        });
+        wf.edge(START, text).edge(START, other);
+        wf.build().unwrap()
+    };
+    let numbers = || {
+        let mut wf = Workflow::builder("wf");
+        let text = wf.node("text", async |ctx: Context| {
+            RequestInput::<u32>::ask("text", "text").with_deadline(ctx.now() + HOUR)
+        });
+        let other = wf.node("other", async |ctx: Context| {
+            RequestInput::<bool>::ask("other", "other").with_deadline(ctx.now() + 2 * HOUR).with_default(true)
+        });
+        wf.edge(START, text).edge(START, other);
+        wf.build().unwrap()
+    };
+    let world = World::new();
+    trace(world.builder().root(texts()).external_timers().build().unwrap().run("ana", "s1", "go")).await;
+    tokio::time::sleep(3 * HOUR).await;
+    let runner = world.builder().root(numbers()).external_timers().build().unwrap();
+    let due = runner.due(S).await.unwrap();
+    trace(runner.start(due.request.unwrap())).await;
+    assert_eq!(world.answers().await, [json!({"result": true})]);
+    assert!(runner.due(S).await.unwrap().request.is_none());
+}
+
 #[test]
 fn errors_say_whether_a_scheduler_tries_again() {
     let session = key();
