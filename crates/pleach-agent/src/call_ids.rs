@@ -5,8 +5,8 @@ use pleach_model::CLIENT_CALL_ID_PREFIX;
 
 /// Assigns an id to every function call of a model's answer that has none, so that its response can be found.
 ///
-/// The model's own ids stay as they are, even if they repeat: providers expect them back. ADK:
-/// `populate_client_function_call_id`
+/// The model's own ids stay as they are, even if they repeat: providers expect them back.
+/// ADK: `populate_client_function_call_id`
 // L87
 pub fn ensure_call_ids(content: &mut Content, ids: &dyn IdGen) {
     for part in content.parts.iter_mut().flatten() {

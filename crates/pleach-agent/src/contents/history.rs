@@ -11,8 +11,9 @@ use super::merge::merge;
 /// The indices of the entries that answer a call, by the call's id and index.
 type Responses<'c> = HashMap<(Option<&'c str>, usize), Vec<usize>>;
 
-/// Puts one content after every entry with calls: the last response to each of the calls. Texts between two updates
-/// of a call are left out. ADK: `rearrange_events_for_async_function_responses_in_history`
+/// Moves responses to their calls: every entry with calls is followed by one content with the last response to each
+/// call. Texts between two responses to the same call are left out.
+/// ADK: `rearrange_events_for_async_function_responses_in_history`
 pub(super) fn rearrange(entries: Vec<Entry<'_>>) -> Vec<Entry<'_>> {
     if !entries.iter().any(|entry| entry.has_responses) {
         return entries;

@@ -4,8 +4,9 @@
 use foldhash::HashMap;
 use pleach_core::Part;
 
-/// Merges the parts of events that answer the calls of one event, oldest event first. A later response replaces an
-/// earlier response to the same call in its place. All other parts follow. ADK: `merge_function_response_events`
+/// Merges the parts of events that answer the calls of one event. The oldest event comes first. If several events
+/// respond to the same call, the latest response takes the position of the first one. All other parts keep their order.
+/// ADK: `merge_function_response_events`
 pub(super) fn merge<'p>(events: impl IntoIterator<Item = Vec<&'p Part>>) -> Vec<Part> {
     let mut merged: Vec<&Part> = Vec::new();
     let mut places: HashMap<Option<&str>, usize> = HashMap::default();

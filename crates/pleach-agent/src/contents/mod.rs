@@ -60,8 +60,8 @@ pub fn conversation(events: &[Arc<Event>], view: &ConversationView<'_>) -> Vec<S
 /// Returns the contents of the current turn only: `include_contents = none`.
 ///
 /// The turn begins with the newest message of the user or of another agent that is not part of a transfer. If the
-/// user has posted the result of a call, the turn reaches back to that call. The list is empty if no event begins the
-/// turn.
+/// user has posted the result of a call after that message, the turn begins with the newest message before the call.
+/// The list is empty if no event begins the turn.
 ///
 /// ADK: `_get_current_turn_contents`
 // L45

@@ -15,8 +15,9 @@ pub struct ConversationView<'a> {
     pub path: &'a NodePath,
     /// Whether the agent answers once and sees only its own input and events.
     pub is_single_turn: bool,
-    /// The runs of the graph node that the agent answers for. An agent that answers once also sees the events of
-    /// these runs and of the runs below them.
+    /// The runs so far of the graph node for which the agent answers, because the node's own agent has transferred to
+    /// it; empty for other agents. If `is_single_turn` is true, the agent also sees the events of these runs and of the
+    /// runs below them.
     pub part: &'a [NodePath],
     /// The task of the agent, or of an agent that has transferred to it.
     pub task: Option<&'a Content>,

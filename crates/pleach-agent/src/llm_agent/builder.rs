@@ -395,7 +395,7 @@ impl fmt::Debug for LlmAgentBuilder {
     }
 }
 
-/// Returns the settings of an agent that only listings show.
+/// Returns the settings of an agent as listings show them. Nothing else reads these copies.
 fn settings(contents: Option<IncludeContents>, output_key: Option<&String>, config: &GenerateConfig) -> Map {
     let mut settings = Map::new();
     settings.extend(contents.map(|contents| {
@@ -415,7 +415,8 @@ fn settings(contents: Option<IncludeContents>, output_key: Option<&String>, conf
 // L4
 fn misplaced(name: &str, config: &GenerateConfig) -> Vec<Fault> {
     let fault = |setting: &str, instead: &str| {
-        let message = format!("agent '{name}': `{setting}` in the generation config belongs to `{instead}`");
+        let message =
+            format!("agent '{name}': the generation config must not set `{setting}`; use `.{instead}(…)` instead");
         Fault::value("misplaced_setting", message)
     };
     let mut faults = Vec::new();

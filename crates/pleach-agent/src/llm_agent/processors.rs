@@ -73,7 +73,7 @@ pub trait RequestProcessor: Send + Sync + 'static {
 /// | `contents` | adds the conversation |
 /// | `nl_planning` | adds the planner's thinking config or instruction |
 /// | `code_execution` | shows the model its code and the results as text |
-/// | `output_schema` | adds the function that takes the answer in place of a schema |
+/// | `output_schema` | adds the function that takes the answer, for models that cannot combine tools with a schema |
 /// | `agent_transfer` | adds the function for transfers |
 /// | `agent_tools` | adds the tools |
 /// | `dynamic_instructions` | adds the instructions that come last |
@@ -204,7 +204,7 @@ impl Processors {
         let place = self.list.iter().position(|processor| processor.name() == name);
         if place.is_none() {
             let names: Vec<&str> = self.list.iter().map(Processor::name).collect();
-            self.fault(format!("there is no request processor `{name}`, but {}", names.join(", ")));
+            self.fault(format!("there is no request processor `{name}`; the agent has {}", names.join(", ")));
         }
         place
     }

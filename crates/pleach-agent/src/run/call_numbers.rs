@@ -19,8 +19,8 @@ pub(crate) struct PendingCall {
     pub(crate) is_asked: bool,
     /// Whether the placeholder response of the call is stored, but not the question.
     pub(crate) is_placed: bool,
-    /// Whether the call is refused: it ends the agent's task, but the same response of the model delegates another
-    /// task.
+    /// Whether the call is refused. A call that ends the agent's task is refused if the same response of the model also
+    /// delegates a task.
     pub(crate) is_refused: bool,
     /// The ids of the call's credential requests that have been answered.
     pub(crate) credentials: Vec<String>,
@@ -33,7 +33,8 @@ pub(crate) struct PendingCall {
 }
 
 impl PendingCall {
-    /// Returns `true` if the call transfers, answers or ends the agent's task.
+    /// Returns `true` if the agent ends with this call: the call transfers to another agent, returns the agent's
+    /// answer, or ends the agent's task.
     pub(crate) fn ends_agent(&self) -> bool {
         matches!(self.call.name.as_deref(), Some(TRANSFER_TO_AGENT | SET_MODEL_RESPONSE | FINISH_TASK))
     }

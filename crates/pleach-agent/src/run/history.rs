@@ -51,8 +51,8 @@ impl AgentRun<'_> {
         Ok(())
     }
 
-    /// Returns `true` if the agent converses about a task that was assigned to an agent above it. The task of a root
-    /// is the user's message, so the result is `false` for it.
+    /// Returns `true` if the agent works on a task that was assigned to an agent above it. Returns `false` if that
+    /// agent is the root, because the root's task is the user's message.
     fn works_on_given_task(&self) -> bool {
         let Some(scope) = self.handle.isolation_scope() else { return false };
         let mut run = Some(self.handle);

@@ -1,4 +1,12 @@
 //! [`AgentRun`]: one run of an agent, from its input to its last event.
+//!
+//! - `recorded.rs` selects the stored events of the run. `reader.rs` reads them and decides what the run does next
+//!   (`next.rs`).
+//! - `model_call.rs` is one step: it sends a request and handles the responses. `request.rs` builds the request,
+//!   `history.rs` selects its conversation, and `tools.rs` declares its tools.
+//! - `batch.rs` executes the calls of a response, each with `call.rs`. `delegate.rs` runs the agents that get a task,
+//!   and `confirm.rs` asks people and clients.
+//! - `answer.rs` stores the agent's answer; `around.rs` calls the hooks before and after the run.
 // L80–L87, L134–L136
 
 mod answer;

@@ -76,7 +76,8 @@ impl Recorded {
             } else if is_own && !is_now {
                 reader.number_calls(event);
             } else if is_own && reader.has_transferred() {
-                // Later events of this agent belong to another run of it, except the end mark of this run.
+                // After a transfer, only the end mark can still belong to this run. Any other event of this agent
+                // belongs to another run of the agent.
                 if event.actions().end_of_agent() == Some(true) {
                     reader.closing = Closing::Closed;
                 }

@@ -16,8 +16,8 @@ use super::child::ChildSetup;
 use super::{Conduct, Shell, ShellRun, recorded};
 use crate::run::StepEnd;
 
-/// Runs its sub-agents at the same time, each on a branch of its own, so that they do not see each other's events. ADK:
-/// `ParallelAgent`
+/// Runs its sub-agents at the same time, each on a branch of its own, so that they do not see each other's events.
+/// ADK: `ParallelAgent`
 ///
 /// The first failure cancels the other sub-agents. If a sub-agent escalates, all of them end at once. The escalation of
 /// an agent further down only ends the loop or parallel agent directly above that agent.

@@ -21,8 +21,8 @@ You have memory. You can use it to answer questions. If any questions need
 you to look up the memory, you should call load_memory function with a query.
 ";
 
-/// Returns the tool that a model calls to search the user's earlier sessions. The app needs a memory service. ADK:
-/// `load_memory_tool`
+/// Returns the tool that a model calls to search the user's earlier sessions. The app needs a memory service.
+/// ADK: `load_memory_tool`
 #[must_use]
 pub fn load_memory() -> impl Tool {
     let handler = async |Args(Query { query }): Args<Query>, ctx: ToolContext| -> Result<Value, NodeError> {

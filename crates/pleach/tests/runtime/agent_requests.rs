@@ -71,9 +71,9 @@ fn l25_a_place_that_there_is_not_and_a_second_name_are_faults() {
     assert_eq!(
         faults,
         [
-            format!("there is no request processor `nothing`, but {names}"),
+            format!("there is no request processor `nothing`; the agent has {names}"),
             "two request processors have the name `contents`: give each a name of its own".to_owned(),
-            format!("there is no request processor ``, but {names}"),
+            format!("there is no request processor ``; the agent has {names}"),
         ]
     );
 }

@@ -42,7 +42,7 @@ fn recordings() -> Vec<Recording> {
     all.into_values().collect()
 }
 
-/// Names nodes without a name after the key that they are found under.
+/// Names each agent that has no name. The name is the key under which the agent is found.
 fn name_nodes(node: &mut Value, key: &str) {
     match node {
         Value::Object(members) => {
@@ -113,7 +113,8 @@ struct Place<'a> {
     agent: &'a Value,
     /// The input of an agent that answers once. The agent sees it, but it is never stored.
     input: Option<(usize, Content)>,
-    /// The run's content for an agent with a scope that no call has delegated to.
+    /// The first content of the recorded request, which stands for the invocation's message. The contents of an agent
+    /// with a scope begin with it if no call has delegated a task to the agent.
     given: Content,
 }
 
@@ -167,8 +168,8 @@ impl<'a> Place<'a> {
 const OTHERWISE: &[(&str, &str)] = &[
     ("agent_static_with_template", "the instruction is one of the contents"),
     ("llm_static_instruction", "the instruction is one of the contents"),
-    ("once_below_sequence_in_graph", "an agent that answers once sees its own path, also within a shell agent"),
-    ("shell_sequence_long_running", "a recorded call has lost its empty arguments, which a quotation shows"),
+    ("once_below_sequence_in_graph", "even within a shell agent, an agent that answers once sees only its own path"),
+    ("shell_sequence_long_running", "the recorded call has no arguments, but its quotation shows them as `{}`"),
 ];
 
 #[test]

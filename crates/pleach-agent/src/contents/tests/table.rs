@@ -4,13 +4,13 @@ use pleach_core::{Branch, Content, EventCompaction, FunctionCall, FunctionRespon
 
 use super::super::*;
 
-/// Reads a session from words, one event each, `author:what`; `u` is the user, `a` the agent, any other letter
-/// another one.
+/// Builds a session from words. Each word is one event and has the form `author:what`. The author `u` is the user, `a`
+/// is the agent, and any other author is another agent.
 ///
 /// The word after the colon is a text or a list of parts joined by `+`: `c1` is a call with the id 1, `r1` its
 /// response, `~text` a thought, anything else a text. Settings follow after `/`: `b=BRANCH`, `s=SCOPE`, `p=PATH`,
 /// `i=INVOCATION`, `l=ID` (long-running), `ask` (requested a confirmation), `to` (transfers), `<INVOCATION`
-/// (rewinds), `sum=1-3` (sums up the time from 1 to 3). The time of an event is its place, from 0.
+/// (rewinds), `sum=1-3` (summarises the events from time 1 to 3). The time of an event is its place, from 0.
 fn session(words: &str) -> Vec<Arc<Event>> {
     words.split_whitespace().enumerate().map(|(place, word)| Arc::new(event(place, word))).collect()
 }
