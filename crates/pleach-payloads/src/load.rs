@@ -7,7 +7,8 @@ use pleach_session::{GetSessionConfig, SessionError, SessionResult, Since};
 
 use crate::PayloadSessions;
 
-/// How often a session is loaded if a redaction happens between reading its events and reading their payloads.
+/// One item for each time that a session is loaded again, because a redaction came between reading its events and
+/// reading their payloads.
 const TRIES: Range<usize> = 1..4;
 
 impl PayloadSessions {
@@ -46,8 +47,8 @@ impl PayloadSessions {
     }
 
     /// Replaces the references of all events, or of one event, by their values. Returns `None` if a payload is
-    /// missing and a redaction may have deleted it: the session has changed in the meantime, and another try is
-    /// left.
+    /// missing, but the session has changed since it was loaded, so that a redaction may have deleted the payload. The
+    /// caller then loads the session again. If `may_try_again` is false, a missing payload is always an error.
     async fn resolve_unless_changed(
         &self,
         session: Session,

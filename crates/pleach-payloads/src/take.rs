@@ -19,7 +19,7 @@ pub(crate) enum Payload {
 pub(crate) struct Shell {
     /// The media without their bytes.
     pub(crate) blob: Option<Blob>,
-    /// Whether the reference is the text of a part that has no text of its own.
+    /// Whether the reference is written as the text of the part, because the part has no text of its own.
     pub(crate) as_text: bool,
 }
 

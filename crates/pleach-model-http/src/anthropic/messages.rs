@@ -65,7 +65,8 @@ struct Writer<'a> {
 impl Writer<'_> {
     /// Returns the turn of a role: the last turn if it has that role, otherwise a new one.
     fn turn(&mut self, is_user: bool) -> &mut Turn {
-        // A user turn must answer the model's calls, even if the history has none.
+        // The provider expects a user turn with results after each turn with calls. If the history has no such turn, an
+        // empty one is inserted here, and `into_message` fills in the missing results.
         if self.turns.last().is_none_or(|turn| turn.is_user != is_user || (!is_user && !turn.calls.is_empty())) {
             if !is_user && self.turns.last().is_some_and(|turn| !turn.is_user) {
                 self.turns.push(Turn { is_user: true, ..Turn::default() });
@@ -150,8 +151,8 @@ impl Writer<'_> {
 }
 
 /// Returns the block of a thought, with its signature unchanged. A thought without a text becomes a redacted block; a
-/// thought with an empty text does not. Returns `None` if there is no signature in UTF-8, because the thought is then
-/// another model's.
+/// thought with an empty text becomes an ordinary block. Returns `None` if the thought has no signature, or one that is
+/// not valid UTF-8: such a thought comes from another model.
 fn thinking(part: &Part) -> Option<Value> {
     let signature = std::str::from_utf8(part.thought_signature.as_ref()?.as_ref()).ok()?;
     match &part.text {

@@ -136,7 +136,7 @@ pub(super) fn chunk(
 fn read_content(reading: &Reading<'_>, mut content: Value, faults: &mut CallFaults) -> Result<Content, ModelError> {
     let parts = content.get_mut("parts").map(Value::take);
     let mut content: Content =
-        serde_json::from_value(content).map_err(|_| reading.invalid("its content has members of another shape"))?;
+        serde_json::from_value(content).map_err(|_| reading.invalid("its content does not have the expected form"))?;
     content.parts = match parts {
         None | Some(Value::Null) => None,
         Some(Value::Array(parts)) => Some(read_parts(reading, parts, faults)?),

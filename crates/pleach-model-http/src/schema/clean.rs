@@ -148,7 +148,8 @@ pub(super) fn nullable(mut schema: Map) -> Map {
     schema
 }
 
-/// Returns true if a schema that names its types allows values of a type.
+/// Returns true if the schema has a `type` and the named type is among its types. Without a `type`, a schema allows
+/// values of every type, but the result is false.
 pub(crate) fn has_type(schema: &Map, name: &str) -> bool {
     match schema.get("type") {
         Some(Value::String(kind)) => kind == name,

@@ -1,4 +1,4 @@
-//! [`Authorizer`]: the credentials of a call, or a request for one.
+//! [`Authorizer`]: finds the credentials of a call, or asks the client for one.
 
 use http::StatusCode;
 use pleach_auth::{AuthCredential, ClientFields, with_client};
@@ -53,9 +53,9 @@ enum Found<T> {
 }
 
 impl Authorizer<'_> {
-    /// Returns the credentials of the first complete alternative. If there is none and the operation needs one, asks
-    /// the client for a credential: the first one that is missing in the first alternative that the client can
-    /// complete.
+    /// Returns the credentials of the first alternative that has all of its credentials. If no alternative has them all
+    /// and the operation needs credentials, asks the client for one. It chooses the first alternative that the client
+    /// can complete, and asks for the first credential that is missing there.
     ///
     /// # Errors
     /// The credential service fails, or the client cannot be asked.

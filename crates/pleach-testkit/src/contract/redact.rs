@@ -143,7 +143,8 @@ pub async fn readers_see_through_redactions(service: &dyn SessionService) {
     }
 }
 
-/// A redaction of values that the engine reads is refused by name, and changes nothing.
+/// A redaction of values that the engine reads is refused and changes nothing. The error names the session, the event
+/// and the path.
 pub async fn a_redaction_of_what_the_engine_reads_is_refused(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     service.append_event(&mut session, full("e1", 1.0)).await.unwrap();
@@ -201,7 +202,7 @@ pub async fn a_replaced_event_differs_in_values_only(service: &dyn SessionServic
         changed(|event| drop(event.content_mut().unwrap().parts.as_mut().unwrap().pop())),
         changed(|event| drop(event.actions_mut().state_delta_mut().insert("more".to_owned(), json!(1)))),
         changed(|event| event.set_id("e2")),
-        // Values that no redaction leaves, and a redaction that is not recorded.
+        // A value that no redaction produces, a redacted value without a record, and a list of records that is empty.
         changed(|event| event.set_output(Some(json!("no card")))),
         changed(|event| event.set_output(Some(json!(REDACTED)))),
         changed(|event| event.set_custom_metadata(Some(object(json!({"note": "4111", "pleach_redactions": []}))))),
@@ -386,7 +387,7 @@ pub async fn a_redaction_leaves_the_effective_answer(service: &dyn SessionServic
     }
 }
 
-/// None is lost: each redaction is applied to the result of the previous one.
+/// No redaction is lost, because each one is applied to the result of the previous one.
 pub async fn concurrent_redactions_are_all_applied(service: &dyn SessionService) {
     let mut session = created(service, &key("s"), json!({})).await;
     let fields: Vec<_> = (0..6).map(|number| format!("f{number}")).collect();
