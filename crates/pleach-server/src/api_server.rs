@@ -15,8 +15,8 @@ use crate::entry::{Entry, enter};
 use crate::guard::Bind;
 use crate::routes;
 
-/// A built server, which has routes and Runners, and can be drained and closed. All clones are the same server. ADK:
-/// `ApiServer`
+/// A built server, which has routes and Runners, and can be drained and closed. All clones are the same server.
+/// ADK: `ApiServer`
 #[derive(Clone)]
 pub struct ApiServer {
     api: Arc<Api>,

@@ -33,9 +33,9 @@ pub struct ServerLimits {
     /// How long the run of one request may take: without limit by default. After this time the run is aborted, and the
     /// reply is 504, or an error in the stream.
     pub run_time: Option<Duration>,
-    /// How long a client may leave an event of its stream unread: five minutes by default. After this time the client
-    /// is treated as disconnected. A request waits for other runs of its session for the same time; then the reply is
-    /// 409.
+    /// How long a client of `/run_sse` may leave an event of its stream unread: five minutes by default. After this
+    /// time the client is treated as disconnected. Streams that follow a session have no such limit. A request also
+    /// waits this long for other runs of its session; then the reply is 409.
     pub slow_client_timeout: Duration,
     /// How many connections may be open at once: 10,000 by default. Requests on further connections are answered with
     /// 503, except requests to `/health`.
@@ -134,7 +134,8 @@ impl ServerLimits {
         self
     }
 
-    /// Sets how long a client may leave an event of its stream unread.
+    /// Sets how long a client of `/run_sse` may leave an event of its stream unread, and how long a request waits for
+    /// other runs of its session.
     #[must_use]
     pub fn slow_client_timeout(mut self, time: Duration) -> Self {
         self.slow_client_timeout = time;

@@ -15,8 +15,8 @@ pub enum NodeKind {
     /// An ordinary node.
     #[default]
     Plain,
-    /// A wrapped function. If it returns nothing, a separate event carries the state that it changed. ADK:
-    /// `FunctionNode`.
+    /// A wrapped function. If it returns nothing, a separate event carries the state that it changed.
+    /// ADK: `FunctionNode`.
     // R506
     Function,
     /// A wrapped tool. ADK: `ToolNode`.

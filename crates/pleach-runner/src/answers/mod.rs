@@ -1,6 +1,7 @@
 //! Matches answers with their questions, and checks them.
 //!
 //! Answers come in a plain message (`check_message.rs`) or through `Runner::answer` (`check_answers.rs`).
+//! `asked_calls.rs` finds the call that an answer refers to.
 //! `may_answer.rs` decides who may answer, and `answer_event.rs` makes an answer for programs without a Runner. Nothing
 //! here stores events.
 

@@ -275,8 +275,8 @@ impl RunnerBuilder {
         self
     }
 
-    /// Sets whether [`Runner::close`] leaves the plugins open, for plugins that another Runner shares; false by default. ADK:
-    /// `PluginManager.set_skip_closing_plugins`.
+    /// Sets whether [`Runner::close`] leaves the plugins open, for plugins that another Runner shares; false by default.
+    /// ADK: `PluginManager.set_skip_closing_plugins`.
     #[must_use]
     pub fn skip_closing_plugins(mut self, yes: bool) -> Self {
         self.closing.skip = yes;

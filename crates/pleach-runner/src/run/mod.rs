@@ -2,6 +2,7 @@
 //!
 //! `task.rs` is what the readers of a run poll, `state.rs` and `stage.rs` are what others see of it, and `steps.rs` is the order of steps.
 //! Readers hold the task, the task holds the future of the run, and the future holds the state.
+//! `event_writer.rs` stores events and heartbeats; `heartbeat.rs` decides when a heartbeat is due.
 //! `replay_result.rs` reads the recorded result of a run. Nothing outside of this folder polls a node.
 
 pub(crate) mod abort_events;
