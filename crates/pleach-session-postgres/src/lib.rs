@@ -10,6 +10,16 @@
 //!
 //! Connections are encrypted with rustls according to the URL's `sslmode`. A server without TLS that requests the
 //! password in clear text does not get it.
+//!
+//! The open questions of all sessions are read through the inbox, in these private modules:
+//!
+//! - `inbox` updates the projection, which is stored in tables, and reads open questions from it. It also makes the
+//!   tables and waits for the index.
+//! - `inbox_index` builds an index on `events` without blocking writes.
+//! - `inbox_sql` has the SQL texts, including the definitions of the indexes.
+//! - `inbox_state` is the state that a service keeps for its inbox, such as the builds that run.
+//! - `inbox_store` stores the open questions of sessions in the projection.
+//! - `inbox_fault` classifies failed statements on the projection.
 
 mod address;
 mod append;
