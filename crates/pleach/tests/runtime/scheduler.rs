@@ -138,7 +138,9 @@ async fn deadlines_are_due_one_after_the_other() {
     let root = || {
         let mut wf = Workflow::builder("wf");
         let ask = |name: &'static str, time: Duration| {
-            move |ctx: Context| async move { RequestInput::<bool>::ask(name, name).with_deadline(ctx.now() + time) }
+            move |ctx: Context| async move {
+                RequestInput::<bool>::ask(name, name).with_deadline(ctx.now() + time).with_default(true)
+            }
         };
         let (late, soon) = (wf.node("late", ask("late", 2 * HOUR)), wf.node("soon", ask("soon", HOUR)));
         wf.edge(START, late).edge(START, soon);
@@ -154,8 +156,7 @@ async fn deadlines_are_due_one_after_the_other() {
     let due = runner.due(S).await.unwrap();
     assert_eq!(due.next, None);
     trace(runner.start(due.request.unwrap())).await;
-    let answered: Vec<_> = world.answers().await;
-    assert_eq!(answered, [json!({"result": null}), json!({"result": null})]);
+    assert_eq!(world.answers().await, [json!({"result": true}), json!({"result": true})]);
     assert_eq!(runner.due(S).await.unwrap().next, None);
 }
 
