@@ -595,7 +595,7 @@ async fn l2_l3_agents_that_cannot_be_built() {
     let node = FunctionNode::new("node", async || 1);
     assert!(refusal(LlmAgent::builder("a").sub_agent(node)).contains("NodeTool"));
     let config = pleach::model::GenerateConfig { system_instruction: Some("x".into()), ..Default::default() };
-    assert!(refusal(LlmAgent::builder("a").generate_config(config)).contains("`instruction`"));
+    assert!(refusal(LlmAgent::builder("a").generate_config(config)).contains("`.instruction(…)`"));
 }
 
 // L57: the agent runs without the tools of a toolset that cannot be listed.
