@@ -7,7 +7,7 @@ use std::path::Path;
 use pleach_core::{Map, without_data};
 use serde::{Deserialize, Serialize};
 
-use super::durable;
+use super::disk;
 use crate::{ArtifactError, ArtifactResult};
 
 /// The stored metadata of a version. ADK: `FileArtifactVersion`
@@ -33,7 +33,7 @@ pub(super) struct Metadata {
 impl Metadata {
     /// Reads a file; `None` if it does not exist.
     pub(super) fn read(path: &Path) -> ArtifactResult<Option<Self>> {
-        let bytes = match durable::read(path) {
+        let bytes = match disk::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
             Err(source) => {

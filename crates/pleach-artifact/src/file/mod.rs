@@ -1,6 +1,6 @@
 //! Artifacts as files, in the folders that google-adk's file service uses.
 
-mod durable;
+mod disk;
 mod layout;
 mod metadata;
 mod store;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use pleach_core::{Blob, Clock, Part, private_files};
 
-use super::durable;
+use super::disk;
 use super::layout::{self, ArtifactFolder, METADATA};
 use super::metadata::Metadata;
 use crate::reference::rewind_tombstone;
@@ -62,7 +62,7 @@ impl Store {
         };
         let metadata = Metadata::read(&folder.metadata(version))?;
         let path = folder.payload(version);
-        let bytes = match durable::read(&path) {
+        let bytes = match disk::read(&path) {
             Ok(bytes) => bytes,
             // The version was deleted after the versions were listed.
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -221,11 +221,11 @@ fn publish(
         let path = pending.join(name);
         at(&path, write_durably(&path, bytes))?;
     }
-    at(&pending, durable::sync_folder(&pending))?;
+    at(&pending, disk::sync_folder(&pending))?;
     at(&pending, fs::rename(&pending, folder.version(version)))?;
     // A new name is an entry of its folder, and the folders above it may be new as well.
     for parent in folder.versions().ancestors().take_while(|parent| parent.starts_with(root)) {
-        at(parent, durable::sync_folder(parent))?;
+        at(parent, disk::sync_folder(parent))?;
     }
     Ok(())
 }

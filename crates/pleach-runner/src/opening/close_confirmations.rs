@@ -8,6 +8,7 @@ use pleach_session::{GetSessionConfig, open_questions};
 
 use crate::app::inner::RunnerInner;
 use crate::opening::open_task::open_task;
+use crate::request::run_request::check_revision;
 use crate::run::abort_events::abort_events;
 use crate::run::event_writer::EventWriter;
 use crate::run::question_count::report_closed;
@@ -25,7 +26,7 @@ impl RunnerInner {
         }
         let loaded = self.services.sessions.get_session(key, GetSessionConfig::all()).await?;
         let Some(session) = loaded else { return Ok(()) };
-        request.check_revision(&session)?;
+        check_revision(request.at, &session)?;
         // A message that will be refused must not close anything.
         self.check_acceptable(request, &session)?;
         let closed = only_confirming(&session);

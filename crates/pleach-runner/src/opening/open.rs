@@ -21,7 +21,7 @@ use crate::opening::progress::Progress;
 use crate::opening::start::{Facts, Refusal, Start, decide};
 use crate::request::message::as_user;
 use crate::request::question_ref::AnswerChecks;
-use crate::request::run_request::Refused;
+use crate::request::run_request::{Refused, check_revision};
 use crate::run::event_writer::EventWriter;
 use crate::run::join::JoinedReader;
 use crate::run::repeat_filter::RepeatFilter;
@@ -70,11 +70,7 @@ impl RunnerInner {
     ///
     /// # Errors
     /// An unknown or busy session, an unknown or aborted invocation, an unacceptable message, or an answer that does not fit.
-    pub(crate) async fn open(
-        self: &Arc<Self>,
-        request: Box<RunRequest>,
-        run: &Arc<RunState>,
-    ) -> Result<OpenedRequest, RunError> {
+    pub(crate) async fn open(&self, request: Box<RunRequest>, run: &Arc<RunState>) -> Result<OpenedRequest, RunError> {
         let key = self.session_key(&request.session).await?;
         check_ids(&key)?;
         if let Some(refused) = request.refused {
@@ -132,7 +128,7 @@ impl RunnerInner {
     /// # Errors
     /// The errors of [`RunnerInner::open`].
     pub(crate) async fn load_and_check(
-        self: &Arc<Self>,
+        &self,
         key: SessionKey,
         mut request: Box<RunRequest>,
         run: &Arc<RunState>,
@@ -143,7 +139,7 @@ impl RunnerInner {
         }
         let (session, checked) = loop {
             let session = self.load(&key, &request).await?;
-            request.check_revision(&session)?;
+            check_revision(request.at, &session)?;
             let checked = match &request.answer_checks {
                 Some(answer_checks) => self.check_answers(&request, answer_checks, &session)?,
                 None => self.check_message(request.message.take(), &request, &session)?,

@@ -158,18 +158,6 @@ impl RunRequest {
         self
     }
 
-    /// Checks whether the session has the revision that the request names.
-    ///
-    /// # Errors
-    /// [`SessionError::Stale`].
-    pub(crate) fn check_revision(&self, session: &Session) -> Result<(), RunError> {
-        let stored = session.head.revision();
-        match self.at.filter(|at| *at != stored) {
-            Some(ours) => Err(SessionError::Stale { key: session.key().clone(), stored, ours }.into()),
-            None => Ok(()),
-        }
-    }
-
     /// Returns `true` if the message answers questions.
     pub(crate) fn answers(&self) -> bool {
         self.message.as_ref().is_some_and(|message| message.function_responses().next().is_some())
@@ -274,6 +262,18 @@ impl RunRequest {
     pub fn abort_signal(mut self, signal: AbortSignal) -> Self {
         self.abort = signal;
         self
+    }
+}
+
+/// Checks whether the session has the revision that a caller names, if it names one.
+///
+/// # Errors
+/// [`SessionError::Stale`].
+pub(crate) fn check_revision(at: Option<Revision>, session: &Session) -> Result<(), RunError> {
+    let stored = session.head.revision();
+    match at.filter(|at| *at != stored) {
+        Some(ours) => Err(SessionError::Stale { key: session.key().clone(), stored, ours }.into()),
+        None => Ok(()),
     }
 }
 

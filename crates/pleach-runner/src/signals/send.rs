@@ -10,6 +10,7 @@ use pleach_session::{SessionError, open_questions};
 use serde::Serialize;
 
 use crate::app::inner::check_id;
+use crate::request::run_request::check_revision;
 use crate::run::event_writer::EventWriter;
 use crate::run::stream::Run;
 use crate::signals::incoming::Offered;
@@ -148,10 +149,7 @@ impl Runner {
             let is_kept = !signal.is_keyed && event.kept_signal().is_some();
             return Ok(Some(if is_kept { SignalOutcome::Kept } else { SignalOutcome::Repeated }));
         }
-        let stored = session.head.revision();
-        if let Some(ours) = signal.at.filter(|at| *at != stored) {
-            return Err(SessionError::Stale { key: key.clone(), stored, ours }.into());
-        }
+        check_revision(signal.at, &session)?;
         match open_questions(&session.events).into_iter().find(|question| signal.is_awaited_by(question)) {
             Some(question) => self.deliver(key, &question, signal).await,
             None => self.keep(session, signal).await.map(Some),
