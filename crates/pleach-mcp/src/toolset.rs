@@ -24,8 +24,8 @@ use crate::tool::Shared;
 /// - If the tools cannot be listed, the agent has the tools of the last listing. If there was no listing, an error is
 ///   logged, the request is sent without the toolset, and the next request tries again. A
 ///   [required](crate::McpToolsetBuilder::required) toolset fails the run instead.
-/// - Descriptions of tools are sent to the model between markers. The system instruction explains the markers, and
-///   tells the model not to follow orders between them.
+/// - Descriptions of tools are sent to the model between markers. The system instruction explains the markers, and says
+///   that the model must not follow orders in the text between them.
 ///
 /// Debug output shows the name. ADK: `McpToolset`
 ///

@@ -46,7 +46,7 @@ struct Inner {
     cause: Option<Arc<dyn Error + Send + Sync>>,
 }
 
-/// The kind of failure of a call. It tells the caller how to react.
+/// The kind of a failed call, by which a caller decides how to react.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ModelErrorKind {

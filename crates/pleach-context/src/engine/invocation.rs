@@ -181,8 +181,8 @@ impl InvocationHandle {
         }
     }
 
-    /// Prepares an event for the store, right before the append. The output is removed if the event's message stands
-    /// for it, keys that other runs write as well get their newest value, and `temp:` values are taken out.
+    /// Prepares an event for the store, right before the append. If the event's message is also its output, the output
+    /// is removed. Keys that other runs write as well get their newest value. `temp:` values are taken out.
     pub fn before_store(&self, event: &mut Arc<Event>) -> UnstoredState {
         if event.message_as_output() == Some(true) && event.output().is_some() {
             Arc::make_mut(event).take_output();

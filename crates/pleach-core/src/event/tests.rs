@@ -417,8 +417,8 @@ fn text_leaves_thoughts_out() {
     assert_eq!(Event::message(vec![Part::text("a"), thought, Part::text("b")]).text(), "ab");
 }
 
-// A root node may be named `user`, and an event with an engine's note has no path. So neither the author nor the
-// path tells such an event from the user's own.
+// A root node may be named `user`, and an event with an engine's note has no path. So the author and the path alone do
+// not show that the event is not the user's own.
 #[test]
 fn the_engines_notes_are_not_the_users() {
     let with =

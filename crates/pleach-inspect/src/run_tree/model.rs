@@ -51,7 +51,7 @@ pub struct NodeRun {
     pub events: usize,
     /// The attempts. If the node was not retried, there is one.
     pub attempts: Vec<Attempt>,
-    /// What the run did in each turn since it began, in order and without gaps. Consecutive turns in which the run was
+    /// The work of the run in each turn since it began, in order and without gaps. Consecutive turns in which the run was
     /// not executed and did the same are one entry. So there are at most twice as many entries as turns in which the
     /// run made progress.
     pub turns: Vec<TurnWork>,
@@ -87,7 +87,7 @@ pub struct TurnWork {
     pub first: usize,
     /// The number of the last of these turns. A turn that executed the run has an entry of its own.
     pub last: usize,
-    /// What the run did in these turns.
+    /// The work of the run in these turns.
     pub work: Work,
     /// When the run began in this turn, in seconds since the epoch, if it was executed.
     pub began: Option<f64>,
@@ -95,7 +95,7 @@ pub struct TurnWork {
     pub ended: Option<f64>,
 }
 
-/// What a run did in a turn.
+/// The work of a run in a turn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Work {

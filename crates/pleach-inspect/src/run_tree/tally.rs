@@ -18,7 +18,7 @@ pub(super) struct Tally {
     pub(super) failures: Vec<Attempt>,
     /// When the last attempt began.
     pub(super) attempt_began: f64,
-    /// What the run did in each turn up to the last known one; see [`catch_up`](Self::catch_up).
+    /// The work of the run in each turn up to the last known one; see [`catch_up`](Self::catch_up).
     pub(super) turns: Vec<TurnWork>,
 }
 

@@ -180,7 +180,7 @@ impl Object {
 }
 
 /// Returns the schema of values that fit one schema or the other. Two fixed values of one type become an `enum`,
-/// because alternatives are often told apart by such a value.
+/// because a fixed value often distinguishes alternatives.
 fn either(one: Value, other: Value) -> Value {
     if one == other {
         return one;

@@ -113,7 +113,7 @@ struct Place<'a> {
     agent: &'a Value,
     /// The input of an agent that answers once. The agent sees it, but it is never stored.
     input: Option<(usize, Content)>,
-    /// The first content of the recorded request, which stands for the invocation's message. The contents of an agent
+    /// The first content of the recorded request, used as the message of the invocation. The contents of an agent
     /// with a scope begin with it if no call has delegated a task to the agent.
     given: Content,
 }
