@@ -7,7 +7,7 @@ use pleach::{
     BoxError, InMemorySessionService, PostgresSessionService, SessionService, SqliteOptions, SqliteSessionService,
     Synchronous,
 };
-use pleach_testkit::schema::{self, Schema};
+use pleach_contract::own_tests::schema::{self, Schema};
 use tempfile::TempDir;
 
 /// The reason why rows on Postgres are skipped without a server.

@@ -30,7 +30,7 @@ impl Tools {
         let path = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         let (chromium, driver) = (path("PLEACH_TEST_CHROMIUM"), path("PLEACH_TEST_CHROMEDRIVER"));
         let (Some(chromium), Some(driver)) = (chromium, driver) else {
-            pleach_testkit::skip("PLEACH_TEST_CHROMIUM and PLEACH_TEST_CHROMEDRIVER name no browser");
+            pleach_contract::own_tests::skip("PLEACH_TEST_CHROMIUM and PLEACH_TEST_CHROMEDRIVER name no browser");
             return None;
         };
         Some(Self { chromium, driver, adk_ui: path("PLEACH_TEST_ADK_UI") })
@@ -40,7 +40,7 @@ impl Tools {
     pub(crate) fn with_adk_ui() -> Option<(Self, PathBuf)> {
         let tools = Self::find()?;
         let Some(folder) = tools.adk_ui.clone() else {
-            pleach_testkit::skip("PLEACH_TEST_ADK_UI names no folder with google-adk's UI");
+            pleach_contract::own_tests::skip("PLEACH_TEST_ADK_UI names no folder with google-adk's UI");
             return None;
         };
         Some((tools, folder))

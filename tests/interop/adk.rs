@@ -38,7 +38,7 @@ impl Adk {
 
     pub(crate) fn open_as(service: Service, location: &str) -> Option<Self> {
         let Some(python) = std::env::var_os(PYTHON).filter(|python| !python.is_empty()) else {
-            pleach_testkit::skip(format_args!("{PYTHON} names no Python with google-adk"));
+            pleach_contract::own_tests::skip(format_args!("{PYTHON} names no Python with google-adk"));
             return None;
         };
         let folder = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
 //! The databases of the tests, one for each test: empty, loaded or golden.
 
-use pleach_testkit::Schema;
+use pleach_contract::own_tests::Schema;
 use tempfile::TempDir;
 
 use crate::adk::Service;

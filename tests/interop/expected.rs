@@ -10,7 +10,7 @@ use crate::adk::Adk;
 const DUMPED: [&str; 3] = ["get_session", "list_sessions", "user_state"];
 
 pub(crate) fn expected() -> Value {
-    serde_json::from_str(include_str!("../../crates/pleach-testkit/src/golden/expected.json")).unwrap()
+    serde_json::from_str(include_str!("../../crates/pleach-contract/src/own_tests/golden/expected.json")).unwrap()
 }
 
 fn entries(name: &str) -> Vec<Value> {

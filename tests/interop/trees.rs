@@ -38,7 +38,7 @@ fn each_listed_difference_has_its_row() {
 #[test]
 fn google_adk_behaves_in_trees_of_agents_as_recorded() {
     let Some(mut adk) = Reference::start().unwrap() else {
-        pleach_testkit::skip("PLEACH_TEST_ADK_PYTHON names no Python with google-adk");
+        pleach_contract::own_tests::skip("PLEACH_TEST_ADK_PYTHON names no Python with google-adk");
         return;
     };
     for (number, wanted) in (0..RECORDED).zip(recorded().unwrap()) {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use pleach::{SessionService, connect};
-use pleach_testkit::{Pooler, Schema};
+use pleach_contract::own_tests::{Pooler, Schema};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{AssertSqlSafe, ConnectOptions as _, Connection as _, Row as _};
 use tempfile::TempDir;

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use pleach::connect;
-use pleach_testkit::Schema;
+use pleach_contract::own_tests::Schema;
 use tempfile::TempDir;
 
 use crate::served::{apps, serve};
@@ -54,7 +54,7 @@ fn file(folder: &TempDir) -> String {
 /// Holds the conversation on one database, for which each server has its own URL.
 async fn converse(ours: &str, theirs: &str) {
     let Some(python) = std::env::var_os(PYTHON).filter(|python| !python.is_empty()) else {
-        pleach_testkit::skip(format_args!("{PYTHON} names no Python with google-adk"));
+        pleach_contract::own_tests::skip(format_args!("{PYTHON} names no Python with google-adk"));
         return;
     };
     let folder = tempfile::tempdir().unwrap();

@@ -51,7 +51,7 @@ const PROGRAM: &str = "PLEACH_TEST_SCHEMATHESIS";
 fn schemathesis() -> Option<OsString> {
     let program = std::env::var_os(PROGRAM).filter(|program| !program.is_empty());
     if program.is_none() {
-        pleach_testkit::skip(format_args!("{PROGRAM} names no program"));
+        pleach_contract::own_tests::skip(format_args!("{PROGRAM} names no program"));
     }
     program
 }

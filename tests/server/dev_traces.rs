@@ -14,7 +14,7 @@ use crate::served::{Served, apps, message, serve};
 
 /// Records the spans of this thread, on which the server of a test runs.
 fn record(traces: &Traces) -> DefaultGuard {
-    pleach_testkit::subscribe(tracing_subscriber::registry().with(traces.layer()))
+    pleach_contract::own_tests::subscribe(tracing_subscriber::registry().with(traces.layer()))
 }
 
 async fn recorded() -> (Served, DefaultGuard) {

@@ -26,7 +26,7 @@ async fn h20_to_h82_every_recorded_exchange_is_answered_as_google_adk_does() {
     // The folder has no files, because the recordings contain no file of the UI.
     let ui = tempfile::tempdir().unwrap();
     let traces = Traces::new();
-    let _recorded = pleach_testkit::subscribe(tracing_subscriber::registry().with(traces.layer()));
+    let _recorded = pleach_contract::own_tests::subscribe(tracing_subscriber::registry().with(traces.layer()));
     let plain = serve(apps().dev_ui(DevUi::new(ui.path())).traces(traces)).await;
     let api = serve(apps()).await;
     let origins = ["http://app.example", r"regex:https://.*\.ok\.example"];

@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use pleach::server::{Inspector, Server, ServerLimits};
 use pleach::{
-    App, BoxFuture, Clock, CreateSession, Event, GetSessionConfig, InMemorySessionService, Session, SessionKey,
-    SessionResult, SessionService, SessionServiceExt as _,
+    App, BoxFuture, CreateSession, Event, GetSessionConfig, InMemorySessionService, Session, SessionKey, SessionResult,
+    SessionService, SessionServiceExt as _,
 };
+use pleach_contract::TestClock;
 use serde_json::json;
 use tokio::sync::Semaphore;
 
@@ -137,12 +138,12 @@ async fn replies_are_neither_kept_nor_guessed_at() {
 // A stream without new events sends comments from time to time. Otherwise the server would not notice that a client has gone.
 #[tokio::test]
 async fn followers_of_a_quiet_session_get_comments() {
-    let served = inspected(apps().clock(QuarterMinuteClock)).await;
+    let served = inspected(apps().clock(quarter_minute_clock())).await;
     served.session("wf", "s").await;
     for path in [&format!("{SESSION}/live"), "/apps/wf/users/u/sessions/s/events?wait=true"] {
         assert_eq!(Ask::get(path).open(served.address).await.comment().await.as_deref(), Some("ping"), "{path}");
     }
-    let served = serve_alone(Inspector::new(hostile().await).clock(QuarterMinuteClock)).await;
+    let served = serve_alone(Inspector::new(hostile().await).clock(quarter_minute_clock())).await;
     let live = "/inspect/api/apps/old/users/u/sessions/s/live";
     assert_eq!(Ask::get(live).open(served.address).await.comment().await.as_deref(), Some("ping"));
 }
@@ -150,7 +151,7 @@ async fn followers_of_a_quiet_session_get_comments() {
 #[tokio::test]
 async fn a_user_has_so_many_followers_at_once() {
     let limits = ServerLimits::new().followers_per_user(1);
-    let served = inspected(apps().clock(QuarterMinuteClock).limits(limits)).await;
+    let served = inspected(apps().clock(quarter_minute_clock()).limits(limits)).await;
     served.session("wf", "s").await;
     let (live, events) = (format!("{SESSION}/live"), "/apps/wf/users/u/sessions/s/events?wait=true");
     let mut first = Ask::get(&live).open(served.address).await;
@@ -167,21 +168,9 @@ async fn a_user_has_so_many_followers_at_once() {
     }
 }
 
-/// A clock whose sleeps of a quarter of a minute end at once. Other sleeps never end.
-#[derive(Debug)]
-struct QuarterMinuteClock;
-
-impl Clock for QuarterMinuteClock {
-    fn now(&self) -> f64 {
-        1_800_000_000.0
-    }
-
-    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
-        if duration == Duration::from_secs(15) {
-            return Box::pin(tokio::task::yield_now());
-        }
-        Box::pin(std::future::pending())
-    }
+/// Returns a clock whose sleeps of a quarter of a minute end at once. Other sleeps last.
+fn quarter_minute_clock() -> TestClock {
+    TestClock::skipping_only(|duration| duration == Duration::from_secs(15))
 }
 
 /// Counts the loads of sessions, each of which waits for a permit.

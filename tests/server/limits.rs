@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pleach::server::ServerLimits;
 use pleach::{FileArtifactService, SystemClock};
-use pleach_testkit::HeldClock;
+use pleach_contract::TestClock;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -152,7 +152,7 @@ async fn a_user_has_so_many_runs_at_once() {
 #[tokio::test]
 async fn a_run_that_takes_too_long_is_aborted() {
     const TIME: Duration = Duration::from_secs(7);
-    let (gate, clock) = (Gate::new(), HeldClock::default());
+    let (gate, clock) = (Gate::new(), TestClock::new());
     let limits = ServerLimits::new().run_time(TIME);
     let served = serve(apps().app(gate.app()).clock(clock.clone()).limits(limits)).await;
     served.session("gate", "s").await;
@@ -162,7 +162,7 @@ async fn a_run_that_takes_too_long_is_aborted() {
             async move { ask.to(address).await }
         });
         gate.reached().await;
-        while clock.wake() != TIME {}
+        assert_eq!(clock.end_sleeps_of(TIME), 1);
         let reply = reply.await.unwrap();
         assert_eq!(reply.status, status, "{reply:?}");
         assert!(reply.text.contains("longer than the server allows"), "{reply:?}");

@@ -43,7 +43,7 @@ impl MakeWriter<'_> for Log {
 fn record() -> (Log, tracing::subscriber::DefaultGuard) {
     let log = Log::default();
     let subscriber = tracing_subscriber::fmt().with_max_level(tracing::Level::DEBUG).with_writer(log.clone());
-    (log, pleach_testkit::subscribe(subscriber.with_ansi(false).finish()))
+    (log, pleach_contract::own_tests::subscribe(subscriber.with_ansi(false).finish()))
 }
 
 #[tokio::test]

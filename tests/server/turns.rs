@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use pleach::server::ServerLimits;
-use pleach::{BoxFuture, Clock, InMemorySessionService, SessionService};
+use pleach::{InMemorySessionService, SessionService};
+use pleach_contract::TestClock;
 use serde_json::{Value, json};
 
 use crate::client::{Ask, Reply};
@@ -35,33 +36,24 @@ async fn h50_runs_of_a_session_take_turns() {
     assert_eq!(ids.len(), 20);
 }
 
-/// A clock whose waits never end, or end at once.
-#[derive(Clone, Debug, Default)]
-struct Patience(Arc<AtomicBool>);
-
-impl Clock for Patience {
-    fn now(&self) -> f64 {
-        1_800_000_000.0
-    }
-
-    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
-        let is_over = duration == ServerLimits::new().slow_client_timeout && self.0.load(Ordering::SeqCst);
-        if is_over { Box::pin(std::future::ready(())) } else { Box::pin(std::future::pending()) }
-    }
-}
-
 #[tokio::test]
 async fn a_request_that_waits_too_long_or_leaves_has_stored_nothing() {
-    let (gate, clock) = (Gate::new(), Patience::default());
-    let served = serve(apps().app(gate.app()).clock(clock.clone())).await;
+    // Waits for a turn end at once while the test has no patience.
+    let is_over = Arc::new(AtomicBool::new(false));
+    let ends_at_once = {
+        let is_over = Arc::clone(&is_over);
+        move |wait| wait == ServerLimits::new().slow_client_timeout && is_over.load(Ordering::SeqCst)
+    };
+    let (gate, clock) = (Gate::new(), TestClock::skipping_only(ends_at_once));
+    let served = serve(apps().app(gate.app()).clock(clock)).await;
     served.session("gate", "s").await;
     let first = sent(&served, Ask::post("/run", &message("gate", "s", "first")));
     gate.reached().await;
     let leaves = sent(&served, Ask::post("/run", &message("gate", "s", "leaves")));
-    clock.0.store(true, Ordering::SeqCst);
+    is_over.store(true, Ordering::SeqCst);
     let late = served.post("/run", message("gate", "s", "late")).await;
     assert_eq!((late.status, late.detail().contains("Nothing was stored")), (409, true), "{late:?}");
-    clock.0.store(false, Ordering::SeqCst);
+    is_over.store(false, Ordering::SeqCst);
     leaves.abort();
     assert!(leaves.await.is_err() || stored(&served, "gate").await.len() == 2);
     gate.open();

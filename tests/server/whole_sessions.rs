@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pleach::server::ServerLimits;
 use pleach::{BoxFuture, Event, InMemorySessionService, SessionError, SessionHead, SessionService};
-use pleach_testkit::HeldClock;
+use pleach_contract::TestClock;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
@@ -84,7 +84,7 @@ async fn a_client_that_leaves_while_its_session_is_made_finds_all_of_it() {
 #[tokio::test]
 async fn a_session_whose_events_take_too_long_is_not_kept() {
     const TIME: Duration = Duration::from_secs(7);
-    let (sessions, clock) = (Gated::new(), HeldClock::default());
+    let (sessions, clock) = (Gated::new(), TestClock::new());
     let limits = ServerLimits::new().request_time(TIME);
     let served = serve(apps().sessions(sessions.clone()).clock(clock.clone()).limits(limits)).await;
     let reply = tokio::spawn({
@@ -94,10 +94,9 @@ async fn a_session_whose_events_take_too_long_is_not_kept() {
     sessions.reached.notified().await;
     sessions.open.add_permits(1);
     sessions.reached.notified().await;
-    // There are two time limits: one for the body, which has arrived, and one for storing the events.
-    for _ in 0..2 {
-        while clock.wake() != TIME {}
-    }
+    // One limit was for the body, which has arrived; the one for the events lasts.
+    assert_eq!(clock.sleeps().into_iter().filter(|sleep| *sleep == TIME).count(), 2);
+    assert_eq!(clock.end_sleeps_of(TIME), 1);
     let reply = reply.await.unwrap();
     assert_eq!(reply.status, 503, "{reply:?}");
     assert!(reply.detail().contains("nothing was kept"), "{reply:?}");

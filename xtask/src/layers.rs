@@ -31,8 +31,8 @@ pub(crate) enum Role {
     Tooling,
 }
 
-/// The only crate that may be a dev-dependency regardless of its layer.
-pub(crate) const TESTKIT: &str = "pleach-testkit";
+/// The only crate that may be a dev-dependency whatever its layer.
+pub(crate) const CONTRACT: &str = "pleach-contract";
 
 /// The rows: crate, layer, role, and the crates that it may use, without the prefix `pleach-`.
 const TABLE: &str = "
@@ -48,6 +48,7 @@ pleach-session             2 library  core schema
 pleach-session-inmemory    3 library  core session
 pleach-session-sqlite      3 library  core session
 pleach-session-postgres    3 library  core session
+pleach-contract            3 library  core session
 pleach-memory-sqlite       2 library  core memory
 pleach-model-http          2 library  core model http
 pleach-payloads            4 library  core session artifact
@@ -60,16 +61,15 @@ pleach-runner              5 library  core schema session artifact memory model 
 pleach-inspect             5 library  core auth session context workflow
 pleach-plugins             6 library  core artifact model context agent
 pleach-otel                6 library  core context workflow runner
-pleach-testing             6 library  core session session-inmemory model context runner inspect
+pleach-testkit             6 library  core contract session session-inmemory model context runner inspect
 pleach-server              6 library  core auth session artifact memory model context workflow runner inspect
 pleach                     7 facade
 pleach-cli                 8 program  pleach
-pleach-testkit             4 tooling  core session artifact memory model context
-pleach-tests               9 tooling  pleach testkit
+pleach-tests               9 tooling  pleach contract
 pleach-browser-tests       9 tooling  pleach
 pleach-compile-fail-tests  9 tooling  pleach
 pleach-examples            9 tooling  pleach
-pleach-benches             9 tooling  pleach testkit
+pleach-benches             9 tooling  pleach contract
 xtask                      9 tooling
 ";
 

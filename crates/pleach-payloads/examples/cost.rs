@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pleach_artifact::FileArtifactService;
+use pleach_contract::TestClock;
 use pleach_core::{BoxError, Event, SessionKey};
 use pleach_payloads::PayloadSessions;
 use pleach_session::{CreateSession, GetSessionConfig, SessionService};
 use pleach_session_sqlite::SqliteSessionService;
-use pleach_testkit::FixedClock;
 
 const ROUNDS: usize = 30;
 
@@ -34,7 +34,7 @@ async fn rows(folder: &Path) -> Result<Arc<dyn SessionService>, BoxError> {
 
 async fn artifacts(folder: &Path) -> Result<Arc<dyn SessionService>, BoxError> {
     let sessions = Arc::new(SqliteSessionService::open(folder.join("references.db")).await?);
-    let files = FileArtifactService::open(folder.join("artifacts"), Arc::new(FixedClock::at(1.0))).await?;
+    let files = FileArtifactService::open(folder.join("artifacts"), Arc::new(TestClock::new())).await?;
     Ok(Arc::new(PayloadSessions::new(sessions, Arc::new(files))))
 }
 

@@ -7,27 +7,27 @@ mod memory {
         (InMemorySessionService::new(), ())
     }
 
-    pleach_testkit::session_contract!(open());
+    pleach_contract::session_contract!(open());
 }
 
 mod strict {
+    use pleach_contract::StrictSessionService;
     use pleach_session_inmemory::InMemorySessionService;
-    use pleach_testkit::StrictSessionService;
 
     async fn open() -> (StrictSessionService<InMemorySessionService>, ()) {
         (StrictSessionService::new(InMemorySessionService::new()), ())
     }
 
-    pleach_testkit::session_contract!(open());
+    pleach_contract::session_contract!(open());
 }
 
 mod memory_only {
     use std::sync::Arc;
 
+    use pleach_contract::sessions::{CREATED, created, event, ids, loaded};
     use pleach_core::SessionKey;
     use pleach_session::{GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};
     use pleach_session_inmemory::InMemorySessionService;
-    use pleach_testkit::contract::{CREATED, created, event, ids, loaded};
     use serde_json::json;
 
     fn key() -> SessionKey {

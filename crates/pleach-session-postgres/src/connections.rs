@@ -290,7 +290,7 @@ impl fmt::Debug for Connections {
 
 #[cfg(test)]
 mod tests {
-    use pleach_testkit::Schema;
+    use pleach_contract::own_tests::Schema;
 
     use super::*;
 

@@ -13,11 +13,22 @@ async fn open() -> Option<(PostgresSessionService, Database)> {
     Some((database.open().await, database))
 }
 
-pleach_testkit::session_contract!(open(), v1);
+/// Opens four services on one database.
+async fn open_four() -> Option<(Vec<PostgresSessionService>, Database)> {
+    let (first, database) = open().await?;
+    let mut services = vec![first];
+    for _ in 1..4 {
+        services.push(database.open().await);
+    }
+    Some((services, database))
+}
+
+pleach_contract::session_contract!(open(), v1);
+pleach_contract::shared_session_contract!(open_four());
 
 mod pooled {
+    use pleach_contract::own_tests::Pooler;
     use pleach_session_postgres::PostgresSessionService;
-    use pleach_testkit::Pooler;
 
     use super::support::Database;
 
@@ -28,5 +39,5 @@ mod pooled {
         Some((service, (pooler, database)))
     }
 
-    pleach_testkit::session_contract!(open(), v1);
+    pleach_contract::session_contract!(open(), v1);
 }

@@ -13,14 +13,26 @@ async fn open(layout: SqliteLayout) -> (SqliteSessionService, TempDir) {
     (service, folder)
 }
 
-mod lite {
-    use super::{SqliteLayout, open};
+/// Opens four services on one file.
+async fn open_four(layout: SqliteLayout) -> (Vec<SqliteSessionService>, TempDir) {
+    let (first, folder) = open(layout).await;
+    let mut services = vec![first];
+    for _ in 1..4 {
+        services.push(SqliteSessionService::open(folder.path().join("sessions.db")).await.unwrap());
+    }
+    (services, folder)
+}
 
-    pleach_testkit::session_contract!(open(SqliteLayout::Lite));
+mod lite {
+    use super::{SqliteLayout, open, open_four};
+
+    pleach_contract::session_contract!(open(SqliteLayout::Lite));
+    pleach_contract::shared_session_contract!(open_four(SqliteLayout::Lite));
 }
 
 mod v1 {
-    use super::{SqliteLayout, open};
+    use super::{SqliteLayout, open, open_four};
 
-    pleach_testkit::session_contract!(open(SqliteLayout::V1), v1);
+    pleach_contract::session_contract!(open(SqliteLayout::V1), v1);
+    pleach_contract::shared_session_contract!(open_four(SqliteLayout::V1));
 }

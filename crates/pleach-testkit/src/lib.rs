@@ -1,32 +1,35 @@
-//! Shared parts of pleach's own tests: clocks, counted ids, Postgres schemas and poolers, the contract that every
-//! session service must keep, and the values that google-adk read from its own databases.
+//! Tools for testing your own workflows and agents through the public API: scripted people, faults of session services,
+//! seeded interleavings, the resume property, and traces for snapshots.
 //!
-//! Only tests, benchmarks and the conformance driver use this crate.
+//! The facade exports the whole crate as `pleach::testkit`, with the feature `testkit`. The crate contains no part of
+//! the runtime. The clock, the ids and the contract of session services are in `pleach-contract`, below the Runner.
 
-pub mod contract;
-mod fixed_clock;
-pub mod golden;
-mod held_clock;
-mod memory;
-#[cfg(all(feature = "postgres", unix))]
-pub mod pooler;
-mod runtime_clock;
-#[cfg(feature = "postgres")]
-pub mod schema;
-mod seq_ids;
-mod skip;
-mod strict;
-mod subscribe;
+mod effects;
+mod fault_plan;
+mod faulty_sessions;
+mod gate;
+mod held_time;
+mod human;
+mod interleave;
+mod model_by_turn;
+mod operation;
+mod resume;
+mod seed;
+mod trace;
+mod yields;
 
-pub use fixed_clock::FixedClock;
-pub use held_clock::HeldClock;
-pub use memory::{check_copies_of_a_large_event, peak_memory};
-#[cfg(all(feature = "postgres", unix))]
-pub use pooler::Pooler;
-pub use runtime_clock::RuntimeClock;
-#[cfg(feature = "postgres")]
-pub use schema::Schema;
-pub use seq_ids::SeqIds;
-pub use skip::{SKIPPED_VARIABLE, skip};
-pub use strict::StrictSessionService;
-pub use subscribe::subscribe;
+pub use effects::Effects;
+pub use fault_plan::FaultPlan;
+pub use faulty_sessions::FaultySessions;
+pub use held_time::HeldTime;
+pub use human::{HumanError, ScriptedHuman};
+pub use interleave::interleave;
+pub use model_by_turn::ModelByTurn;
+pub use operation::Operation;
+pub use pleach_contract::{CountedIds, TestClock};
+pub use resume::{
+    CrashPoint, CrashTime, Difference, ResumeFailure, ResumeFault, ResumeProperty, ResumeReport, resume_property,
+};
+pub use seed::{SEED_VARIABLE, Seed, each_seed};
+pub use trace::{Trace, TraceEntry};
+pub use yields::SeededYields;

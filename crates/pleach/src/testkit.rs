@@ -1,8 +1,9 @@
 //! Tools for tests of your own workflows and agents.
 //!
-//! They include a clock that tests advance, ids that are counted up, scripted models and people, session services
-//! that fail on request, seeded interleavings, the resume property, and traces for snapshots.
-//! `docs/testing-your-workflow.md` shows how to use them. Turn the feature on only for tests:
+//! They are a clock that tests advance, counted ids, scripted models and people, faults of session services, seeded interleavings,
+//! the resume property, traces for snapshots, and the contract of session services for everyone who writes one.
+//! `docs/testing-your-workflow.md` shows how to use them, and `docs/sessions.md` the contract. Turn the feature on only
+//! for tests:
 //!
 //! ```toml
 //! [dev-dependencies]
@@ -27,8 +28,10 @@
 //! # }
 //! ```
 
+pub use pleach_contract::sessions::Opened;
+pub use pleach_contract::{StrictSessionService, session_contract, shared_session_contract};
 pub use pleach_model::{RecordedCall, ScriptedModel, ScriptedReply};
-pub use pleach_testing::{
+pub use pleach_testkit::{
     CountedIds, CrashPoint, CrashTime, Difference, Effects, FaultPlan, FaultySessions, HeldTime, HumanError,
     ModelByTurn, Operation, ResumeFailure, ResumeFault, ResumeProperty, ResumeReport, SEED_VARIABLE, ScriptedHuman,
     Seed, SeededYields, TestClock, Trace, TraceEntry, each_seed, interleave, resume_property,

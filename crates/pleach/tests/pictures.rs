@@ -7,7 +7,7 @@ use std::path::Path;
 use pleach::inspect::{Picture, RunSummary};
 use pleach::prelude::*;
 use pleach::{GetSessionConfig, Node as _, Session};
-use pleach_testkit::{FixedClock, SeqIds};
+use pleach_contract::{CountedIds, TestClock};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -78,8 +78,8 @@ async fn the_pictures_of_the_concepts_are_what_pleach_draws() {
     let outline = workflow.outline();
     check("orders.svg", &Picture::of(&outline, None).unwrap());
 
-    let clock = FixedClock::default();
-    let runner = Runner::builder("demo").root(workflow).clock(clock).ids(SeqIds::new()).build().unwrap();
+    let clock = TestClock::skipping();
+    let runner = Runner::builder("demo").root(workflow).clock(clock).ids(CountedIds::new()).build().unwrap();
     let mut run = runner.run("ana", "s1", "Tea");
     while let Some(event) = run.next().await {
         event.unwrap();

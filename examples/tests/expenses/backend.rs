@@ -7,7 +7,7 @@ use std::time::Duration;
 use pleach::SessionService;
 use pleach::prelude::connect;
 use pleach::testkit::TestClock;
-use pleach_testkit::Schema;
+use pleach_contract::own_tests::Schema;
 use tempfile::TempDir;
 
 use crate::client::Client;

@@ -54,7 +54,7 @@ fn the_rust_programs_print_what_the_page_says() {
 #[test]
 fn the_python_programs_print_what_the_page_says() {
     let Some(python) = std::env::var_os(PYTHON).filter(|python| !python.is_empty()) else {
-        pleach_testkit::skip(format_args!("{PYTHON} names no Python with google-adk"));
+        pleach_contract::own_tests::skip(format_args!("{PYTHON} names no Python with google-adk"));
         return;
     };
     let sections = page::sections(PAGE);

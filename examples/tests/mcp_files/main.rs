@@ -60,13 +60,13 @@ fn a_missing_folder_is_named() {
 /// command at spaces.
 fn server() -> Option<String> {
     let Some(folder) = std::env::var_os(SERVERS).filter(|folder| !folder.is_empty()) else {
-        pleach_testkit::skip(format_args!("{SERVERS} names no folder"));
+        pleach_contract::own_tests::skip(format_args!("{SERVERS} names no folder"));
         return None;
     };
     let script = PathBuf::from(folder).join("node_modules/@modelcontextprotocol/server-filesystem/dist/index.js");
     let script = script.to_str().expect("a path of UTF-8");
     if script.contains(char::is_whitespace) {
-        pleach_testkit::skip("the path of the server has a blank");
+        pleach_contract::own_tests::skip("the path of the server has a blank");
         return None;
     }
     Some(format!("node {script}"))

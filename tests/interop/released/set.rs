@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pleach_testkit::Schema;
+use pleach_contract::own_tests::Schema;
 use serde_json::Value;
 use sqlx::Connection as _;
 use tempfile::TempDir;

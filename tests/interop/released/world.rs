@@ -2,13 +2,14 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use pleach::prelude::*;
 use pleach::{
     Clock, FileArtifactService, GetSessionConfig, IdGen, ListSessions, MemoryService, Node, PayloadSessions, RandomIds,
     RunnerBuilder, SessionService, SqliteMemoryService, connect, to_camel,
 };
-use pleach_testkit::{FixedClock, SeqIds};
+use pleach_contract::{CountedIds, TestClock};
 use serde_json::{Value, json};
 
 use super::stories::NAMES;
@@ -16,27 +17,32 @@ use super::stories::NAMES;
 /// The number of bytes from which a value is stored outside its row.
 const THRESHOLD: usize = 1_000;
 
+/// Returns a clock whose times all differ, in seconds since the epoch.
+fn clock_from(seconds: u64) -> TestClock {
+    TestClock::ticking_from(UNIX_EPOCH + Duration::from_secs(seconds))
+}
+
 /// A process over a database and its folders.
 pub(crate) struct World {
     pub(crate) sessions: Arc<dyn SessionService>,
     pub(crate) files: Arc<FileArtifactService>,
     pub(crate) memory: Arc<SqliteMemoryService>,
-    pub(crate) clock: FixedClock,
+    pub(crate) clock: TestClock,
     ids: Arc<dyn IdGen>,
 }
 
 impl World {
     /// The process that writes a set. Its times and ids are counted.
     pub(crate) async fn writing(url: &str, folder: &Path) -> Self {
-        Self::open(url, folder, FixedClock::ticking(1_800_000_000.0), Arc::new(SeqIds::new())).await
+        Self::open(url, folder, clock_from(1_800_000_000), Arc::new(CountedIds::new())).await
     }
 
     /// A later process.
     pub(crate) async fn later(url: &str, folder: &Path) -> Self {
-        Self::open(url, folder, FixedClock::ticking(1_800_010_000.0), Arc::new(RandomIds)).await
+        Self::open(url, folder, clock_from(1_800_010_000), Arc::new(RandomIds)).await
     }
 
-    async fn open(url: &str, folder: &Path, clock: FixedClock, ids: Arc<dyn IdGen>) -> Self {
+    async fn open(url: &str, folder: &Path, clock: TestClock, ids: Arc<dyn IdGen>) -> Self {
         let shared: Arc<dyn Clock> = Arc::new(clock.clone());
         let payloads = FileArtifactService::open(folder.join("payloads"), Arc::clone(&shared)).await.unwrap();
         let files = FileArtifactService::open(folder.join("files"), shared).await.unwrap();

@@ -12,7 +12,7 @@ mod verdict;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use pleach_testkit::schema;
+use pleach_contract::own_tests::schema;
 use serde_json::Value;
 
 pub use child::{run_all, stored_by_all};

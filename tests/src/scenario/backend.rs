@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context as _;
 use pleach::{SessionService, connect};
-use pleach_testkit::schema::{SERVER_VARIABLE, Schema, server};
+use pleach_contract::own_tests::schema::{SERVER_VARIABLE, Schema, server};
 use tempfile::TempDir;
 
 use crate::corpus::Lane;

@@ -9,7 +9,7 @@ use pleach::{
     App, ArtifactKey, ArtifactScope, ArtifactService as _, CreateSession, Event, GetSessionConfig,
     InMemoryArtifactService, Map, Node, Part, RunError, RunRequest, Runner, SaveArtifact, SessionKey, to_camel,
 };
-use pleach_testkit::{RuntimeClock, SeqIds};
+use pleach_contract::{CountedIds, TestClock};
 use serde_json::{Value, json};
 
 use super::backend::Backend;
@@ -68,8 +68,8 @@ struct Stage {
     plugins: Vec<ScriptedPlugin>,
     resumable: bool,
     artifacts: Arc<InMemoryArtifactService>,
-    clock: RuntimeClock,
-    ids: SeqIds,
+    clock: TestClock,
+    ids: CountedIds,
     runner: Option<Runner>,
     /// All events that were handed out.
     seen: Vec<Arc<Event>>,
@@ -85,16 +85,16 @@ impl Stage {
         let text =
             |of: &Value, key: &str, default: &str| of.get(key).and_then(Value::as_str).unwrap_or(default).to_owned();
         let plugins = app.get("plugins").and_then(Value::as_array).into_iter().flatten();
-        let clock = RuntimeClock::start();
+        let clock = TestClock::running();
         let mut stage = Self {
             app_name: text(app, "name", "conf_app"),
             user: text(scenario, "user_id", "user_1"),
             root: world.build(scenario.get("root").context("a scenario has a `root`")?, None)?,
             plugins: plugins.map(|plugin| ScriptedPlugin::read(plugin, &world)).collect::<Result<_, _>>()?,
             resumable: app.get("resumable").and_then(Value::as_bool).unwrap_or(false),
-            artifacts: Arc::new(InMemoryArtifactService::with_clock(Arc::new(clock))),
+            artifacts: Arc::new(InMemoryArtifactService::with_clock(Arc::new(clock.clone()))),
             clock,
-            ids: SeqIds::new(),
+            ids: CountedIds::new(),
             runner: None,
             seen: Vec::new(),
             answered: BTreeSet::new(),
@@ -111,7 +111,7 @@ impl Stage {
             app = app.plugin(plugin.clone());
         }
         let runner = Runner::app(app).sessions(backend.open().await?).artifacts(Arc::clone(&self.artifacts));
-        Ok(runner.clock(self.clock).ids(self.ids.clone()).auto_create_session(false).build()?)
+        Ok(runner.clock(self.clock.clone()).ids(self.ids.clone()).auto_create_session(false).build()?)
     }
 
     async fn runner(&mut self, backend: &Backend) -> anyhow::Result<Runner> {

@@ -131,7 +131,7 @@ const APART: &[&[&str]] = &[
     &["dep:pleach-openapi"],
     &["dep:pleach-otel"],
     &["dep:pleach-server", "pleach-server/dev", "pleach-server/inspect"],
-    &["dep:pleach-testing"],
+    &["dep:pleach-testkit"],
 ];
 
 /// Returns the sets of features to check: the sets of features with a meaning of their own, followed by each feature

@@ -2,7 +2,7 @@
 
 use crate::files::read;
 use crate::finding::Finding;
-use crate::layers::{LAYERS, Role, Row, TESTKIT, row};
+use crate::layers::{CONTRACT, LAYERS, Role, Row, row};
 use crate::workspace::{Dependency, Package, Workspace};
 
 pub(super) fn check(workspace: &Workspace) -> anyhow::Result<Vec<Finding>> {
@@ -38,9 +38,9 @@ fn forbidden(row: &Row, dependency: &Dependency) -> Option<String> {
     let used = dependency.name.as_str();
     if dependency.is_dev() {
         let lower = LAYERS.iter().any(|other| other.name == used && other.layer < row.layer);
-        return (used != TESTKIT && !lower).then(|| {
+        return (used != CONTRACT && !lower).then(|| {
             format!(
-                "`{}` (layer {}) may not have `{used}` as a dev-dependency: only lower layers and {TESTKIT}",
+                "`{}` (layer {}) may not have `{used}` as a dev-dependency: only lower layers and {CONTRACT}",
                 row.name, row.layer
             )
         });
@@ -97,10 +97,10 @@ mod tests {
     }
 
     #[test]
-    fn dev_dependencies_are_lower_layers_or_the_testkit() {
-        assert_eq!(edge("pleach-session", "pleach-testkit", "dev"), None);
+    fn dev_dependencies_are_lower_layers_or_the_contract() {
+        assert_eq!(edge("pleach-session", "pleach-contract", "dev"), None);
         assert_eq!(edge("pleach-runner", "pleach-session-inmemory", "dev"), None);
         assert!(edge("pleach-session", "pleach-runner", "dev").is_some());
-        assert!(edge("pleach-session", "pleach-testkit", "normal").is_some());
+        assert!(edge("pleach-session", "pleach-contract", "normal").is_some());
     }
 }

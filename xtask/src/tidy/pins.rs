@@ -10,7 +10,7 @@ use crate::workspace::Workspace;
 
 /// Folders in which a test function need not have an attribute, because tables and macros call it by name.
 const TABLES: &[&str] =
-    &["crates/pleach-testkit/src/contract", "crates/pleach/tests/runtime", "tests", "crates/pleach-artifact/tests"];
+    &["crates/pleach-contract/src/sessions", "crates/pleach/tests/runtime", "tests", "crates/pleach-artifact/tests"];
 
 /// The scenarios and tests of the repository.
 pub(super) struct Pins {

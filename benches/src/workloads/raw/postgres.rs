@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::try_join_all;
 use pleach::{BoxError, Event, SessionKey};
-use pleach_testkit::Schema;
+use pleach_contract::own_tests::Schema;
 use sqlx::postgres::PgRow;
 use sqlx::{PgConnection, Row as _};
 

@@ -7,14 +7,15 @@ mod inmemory;
 mod shared;
 
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use pleach_artifact::{ArtifactKey, ArtifactScope, ArtifactService, SaveArtifact};
+use pleach_contract::TestClock;
 use pleach_core::{Clock, Part, SessionKey};
-use pleach_testkit::FixedClock;
 
 /// Returns a clock that shows 100 first, and one second more at every reading.
 fn clock() -> Arc<dyn Clock> {
-    Arc::new(FixedClock::ticking(100.0))
+    Arc::new(TestClock::ticking_from(UNIX_EPOCH + Duration::from_secs(100)))
 }
 
 fn scope() -> ArtifactScope {

@@ -66,7 +66,7 @@ async fn a_database_is_migrated_and_compared() {
     let from = url(folder.path(), "from.db");
     fill(&from).await;
     let mut targets = vec![format!("sqlite+aiosqlite:///{}", folder.path().join("v1.db").display())];
-    let schema = pleach_testkit::Schema::for_test().await;
+    let schema = pleach_contract::own_tests::Schema::for_test().await;
     targets.extend(schema.iter().map(|schema| schema.url()));
     for to in &targets {
         let ran = pleach(&["migrate", &from, to]);

@@ -124,12 +124,12 @@ fn within(option: &'static str, count: usize, limit: usize) -> Result<(), Excess
 mod tests {
     use std::sync::Arc;
 
-    use pleach_testkit::HeldClock;
+    use pleach_contract::TestClock;
 
     use super::*;
 
     fn ledger() -> Ledger {
-        let mut limits = Limits::new(Arc::new(HeldClock::default()));
+        let mut limits = Limits::new(Arc::new(TestClock::new()));
         (limits.server_requests, limits.server_messages) = (2, 3);
         (limits.exchange_bytes, limits.message_bytes) = (10, 8);
         Ledger::new(&limits)
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn one_message_may_be_as_large_as_messages_may_be() {
-        let mut limits = Limits::new(Arc::new(HeldClock::default()));
+        let mut limits = Limits::new(Arc::new(TestClock::new()));
         (limits.exchange_bytes, limits.message_bytes) = (10, 20);
         Ledger::new(&limits).count_bytes(20, 0.0).unwrap();
     }

@@ -198,7 +198,7 @@ impl<R: AsyncRead + Unpin + Send> Output<R> {
 
 #[cfg(test)]
 mod tests {
-    use pleach_testkit::{HeldClock, RuntimeClock};
+    use pleach_contract::TestClock;
     use tokio::io::AsyncWriteExt as _;
 
     use super::*;
@@ -208,7 +208,7 @@ mod tests {
     /// Reads a text that comes in pieces of this size. Returns the number of its messages, and the limit that was
     /// exceeded.
     async fn read(text: &str, size: usize, limit: usize) -> (usize, Option<Limit>) {
-        let mut limits = Limits::new(Arc::new(HeldClock::default()));
+        let mut limits = Limits::new(Arc::new(TestClock::new()));
         limits.message_bytes = limit;
         let notices = Arc::new(Notices::new(&limits));
         notices.ledger().ask(3, Asked::Other);
@@ -260,7 +260,7 @@ mod tests {
     /// Plays a child that writes each text after its number of milliseconds, repeats the last text, and does not end.
     /// Returns the answer to request 3, and the milliseconds until it came.
     async fn answer(texts: &[(u64, &'static str)]) -> (Answer, u128) {
-        let limits = Limits::new(Arc::new(RuntimeClock::start()));
+        let limits = Limits::new(Arc::new(TestClock::running()));
         let notices = Arc::new(Notices::new(&limits));
         notices.ledger().ask(3, Asked::Other);
         let (mut child, reader) = tokio::io::duplex(1 << 10);

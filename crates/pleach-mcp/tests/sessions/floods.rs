@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use pleach_context::Tool as _;
+use pleach_contract::TestClock;
 use pleach_mcp::{McpEndpoint, McpError, McpToolset, McpToolsetBuilder};
-use pleach_testkit::RuntimeClock;
 use serde_json::{Value, json};
 
 use crate::hostile::script;
@@ -200,7 +200,9 @@ async fn streams_that_end_at_once_are_opened_ever_later_and_given_up() {
     let endings = ["", "retry: 0\n\n", ": hi\n\n", "retry: 1\nid: 7\ndata: \n\n"];
     for ending in endings {
         let server = scripted::serve(move |asked| (asked.verb == "GET").then(|| Reply::events(ending))).await;
-        let toolset = builder(&server.url).clock(Arc::new(HastyClock)).build().unwrap();
+        // Long sleeps are time-outs.
+        let clock = TestClock::skipping_only(|duration| duration <= Duration::from_secs(10));
+        let toolset = builder(&server.url).clock(Arc::new(clock)).build().unwrap();
         toolset.read_resource("x:1", None).await.unwrap();
         // The stream is given up after ten attempts. Requests work without it.
         for _ in 0..50 {
@@ -212,25 +214,7 @@ async fn streams_that_end_at_once_are_opened_ever_later_and_given_up() {
     }
 }
 
-/// A clock that ends short sleeps at once. Long sleeps are time-outs and never end.
-#[derive(Debug)]
-struct HastyClock;
-
-impl pleach_core::Clock for HastyClock {
-    fn now(&self) -> f64 {
-        1_800_000_000.0
-    }
-
-    fn sleep(&self, duration: Duration) -> pleach_core::BoxFuture<'static, ()> {
-        if duration > Duration::from_secs(10) {
-            Box::pin(std::future::pending())
-        } else {
-            Box::pin(tokio::task::yield_now())
-        }
-    }
-}
-
-// The answer never comes: its stream is resumed again and again, but brings nothing.
+// The answer never comes. Its stream is resumed again and again, and brings nothing.
 #[tokio::test]
 async fn an_answer_whose_stream_is_resumed_in_vain_is_an_error() {
     let server = scripted::serve(|asked| match (asked.verb.as_str(), asked.method()) {
@@ -239,7 +223,9 @@ async fn an_answer_whose_stream_is_resumed_in_vain_is_an_error() {
         _ => None,
     })
     .await;
-    let toolset = builder(&server.url).clock(Arc::new(HastyClock)).build().unwrap();
+    // Long sleeps are time-outs.
+    let clock = TestClock::skipping_only(|duration| duration <= Duration::from_secs(10));
+    let toolset = builder(&server.url).clock(Arc::new(clock)).build().unwrap();
     let error = toolset.read_resource("x:1", None).await.unwrap_err();
     assert!(error.to_string().contains("ended before the answer"), "{error}");
     assert!((10..40).contains(&server.count("GET")), "{}", server.count("GET"));
@@ -254,7 +240,7 @@ async fn a_server_that_reports_a_change_with_each_list_is_asked_no_more_than_a_f
         (asked.method() == "tools/list").then(|| Reply::events(&body))
     })
     .await;
-    let toolset = builder(&server.url).clock(Arc::new(RuntimeClock::start())).build().unwrap();
+    let toolset = builder(&server.url).clock(Arc::new(TestClock::running())).build().unwrap();
     for _ in 0..100 {
         assert_eq!(toolset.list_tools(None).await.unwrap()[0].name(), "a");
     }

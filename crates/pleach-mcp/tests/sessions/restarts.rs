@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use pleach_contract::TestClock;
 use pleach_core::Part;
 use pleach_mcp::{McpEndpoint, McpError, McpToolset};
-use pleach_testkit::HeldClock;
 use serde_json::{Value, json};
 
 use crate::server::scripted::{self, HttpRequest, Reply, contents, event};
@@ -283,7 +283,7 @@ async fn the_body_of_a_refusal_is_waited_for_five_seconds() {
     let head = "HTTP/1.1 500 Internal Server Error\r\ncontent-length: 100\r\n\r\nout of paper";
     let held = |asked: &HttpRequest| (asked.method() == "resources/read").then(|| Reply::Held(head.to_owned()));
     let server = scripted::serve(held).await;
-    let clock = HeldClock::default();
+    let clock = TestClock::new();
     let toolset = McpToolset::builder(McpEndpoint::new(&server.url)).name("s").clock(Arc::new(clock.clone()));
     let toolset = toolset.build().unwrap();
     let mut reading = std::pin::pin!(read(&toolset));
@@ -293,7 +293,7 @@ async fn the_body_of_a_refusal_is_waited_for_five_seconds() {
         assert!(rounds < 1_000, "the call does not end");
         tokio::select! {
             read = &mut reading => break read.unwrap_err(),
-            () = yield_often() => { clock.wake_all_of(std::time::Duration::from_secs(5)); }
+            () = yield_often() => { clock.end_sleeps_of(std::time::Duration::from_secs(5)); }
         }
     };
     assert!(error.to_string().contains("HTTP 500: out of paper"), "{error}");

@@ -528,7 +528,7 @@ async fn an_error_event_ends_the_stream_and_is_tried_again_before_the_first_frag
     let server = Server::start([Reply::sse(&body), Reply::sse(late)]).await;
     let model = at(&server, anthropic("m"), "");
     let options = json!({"httpOptions": {"retryOptions": {"attempts": 3, "initialDelay": 0, "jitter": 0}}});
-    let clock = pleach_testkit::RuntimeClock::start();
+    let clock = pleach_contract::TestClock::running();
     let (responses, error) = crate::support::all_by(&model, &with_config(options), true, &clock).await.unwrap_err();
     assert_eq!((responses.len(), error.status(), error.code()), (1, Some(529), "overloaded_error"));
     assert_eq!(server.requests().len(), 2);

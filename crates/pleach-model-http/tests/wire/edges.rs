@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use futures_util::{FutureExt as _, StreamExt as _};
+use pleach_contract::{CountedIds, TestClock};
 use pleach_model::{LlmResponse, Model as _, ModelCall, ModelErrorKind, ModelWait};
 use pleach_model_http::openai;
-use pleach_testkit::{FixedClock, HeldClock, SeqIds};
 use serde_json::json;
 
 use crate::server::{Reply, Server};
@@ -30,10 +30,10 @@ async fn a_429_is_waited_for_as_long_as_the_provider_asks() {
     let replies = [failure("429 Too Many Requests", "retry-after: 7\r\n"), failure("503 Busy", date), sunny()];
     let server = Server::start(replies).await;
     let model = at(&server, openai("m").first_byte_timeout(Duration::MAX), "/v1");
-    let clock = Waits::default();
+    let clock = clock_of_waits();
     let responses = all_by(&model, &ask("hi"), true, &clock).await.unwrap();
     assert_eq!(responses.last().unwrap().content.as_ref().unwrap().text(), "Sunny.");
-    assert_eq!(clock.waits(), [7, 9]);
+    assert_eq!(waits(&clock), [7, 9]);
     assert_eq!(server.requests().len(), 3);
 }
 
@@ -43,10 +43,10 @@ async fn each_wait_is_reported_to_the_caller_before_it_begins() {
         [failure("429 Too Many Requests", "retry-after: 7\r\n"), failure("503 Busy", "retry-after: 9\r\n"), sunny()];
     let server = Server::start(replies).await;
     let model = at(&server, openai("m").first_byte_timeout(Duration::MAX), "/v1");
-    let (clock, request, ids) = (Waits::default(), ask("hi"), SeqIds::default());
+    let (clock, request, ids) = (clock_of_waits(), ask("hi"), CountedIds::new());
     let heard = std::sync::Mutex::new(Vec::new());
     let hear = |wait: &ModelWait<'_>| {
-        let begun = clock.waits().len();
+        let begun = waits(&clock).len();
         heard.lock().unwrap().push((
             wait.model.to_owned(),
             wait.error.status(),
@@ -76,10 +76,10 @@ async fn a_500_is_tried_again_as_often_as_the_request_says() {
         with_config(json!({"httpOptions": {"retryOptions": {"attempts": 2, "initialDelay": 4, "jitter": 0}}}));
     let server = Server::start([failure("500 Oops", ""), failure("500 Oops", "")]).await;
     let model = at(&server, openai("m").first_byte_timeout(Duration::MAX), "/v1");
-    let clock = Waits::default();
+    let clock = clock_of_waits();
     let (_, error) = all_by(&model, &request, false, &clock).await.unwrap_err();
     assert_eq!((error.status(), server.requests().len()), (Some(500), 2));
-    assert_eq!(clock.waits(), [4]);
+    assert_eq!(waits(&clock), [4]);
 }
 
 #[tokio::test]
@@ -164,7 +164,7 @@ async fn a_slow_first_byte_and_a_silent_stream_are_timeouts() {
         let server = Server::start([reply]).await;
         let builder = openai("m").first_byte_timeout(Duration::from_secs(30)).idle_timeout(Duration::from_secs(20));
         let model = at(&server, builder, "/v1");
-        let clock = HeldClock::default();
+        let clock = TestClock::new();
         let request = ask("hi");
         let mut stream = model.generate(ModelCall::new(&request, &clock).streaming(true));
         for _ in 0..fragments {
@@ -176,8 +176,8 @@ async fn a_slow_first_byte_and_a_silent_stream_are_timeouts() {
             tokio::task::yield_now().await;
         }
         assert!((&mut next).now_or_never().is_none());
-        // Limits that are no longer needed have no sleep left.
-        assert!(clock.wake_all_of(Duration::from_secs(limit)) > 0);
+        // Limits that were kept have no sleep left.
+        assert!(clock.end_sleeps_of(Duration::from_secs(limit)) > 0);
         let error = next.await.unwrap().unwrap_err();
         assert_eq!(error.kind(), ModelErrorKind::Timeout, "{error}");
         assert!(error.to_string().contains(option), "{error}");
@@ -193,7 +193,7 @@ async fn the_body_of_an_error_is_waited_for_as_a_whole() {
     for (text, message) in [(body.as_str(), true), (&body[..20], false)] {
         let server = Server::start([Reply::raw(head).then_pieces(text).hold()]).await;
         let model = at(&server, openai("m"), "/v1");
-        let clock = HeldClock::default();
+        let clock = TestClock::new();
         let request = with_config(json!({"httpOptions": {"retryOptions": {"attempts": 1}}}));
         let mut stream = model.generate(ModelCall::new(&request, &clock));
         let mut next = stream.next();
@@ -205,7 +205,7 @@ async fn the_body_of_an_error_is_waited_for_as_a_whole() {
             assert!((&mut next).now_or_never().is_none());
             tokio::task::yield_now().await;
         }
-        assert_eq!(clock.wake_all_of(Duration::from_secs(5)), 1);
+        assert_eq!(clock.end_sleeps_of(Duration::from_secs(5)), 1);
         let error = next.await.unwrap().unwrap_err();
         assert_eq!((error.status(), error.to_string().contains(": no;")), (Some(500), message), "{error}");
     }
@@ -217,7 +217,7 @@ async fn l232_the_time_of_a_request_is_limited_as_a_whole() {
     let model = at(&server, openai("m"), "/v1");
     let request = with_config(json!({"httpOptions": {"timeout": 1_500}}));
     // Every sleep of this clock ends at once.
-    let clock = FixedClock::default();
+    let clock = TestClock::skipping();
     let (_, error) = all_by(&model, &request, false, &clock).await.unwrap_err();
     assert_eq!(error.kind(), ModelErrorKind::Timeout);
 }
@@ -228,7 +228,7 @@ async fn a_dropped_stream_closes_the_connection() {
     for reply in [Reply::raw(format!("{head}{}", text("Su"))).hold(), Reply::raw("").hold()] {
         let server = Server::start([reply]).await;
         let model = at(&server, openai("m"), "/v1");
-        let clock = HeldClock::default();
+        let clock = TestClock::new();
         let request = ask("hi");
         let mut stream = model.generate(ModelCall::new(&request, &clock).streaming(true));
         while server.requests().is_empty() {
@@ -324,27 +324,16 @@ async fn a_connection_is_used_again() {
     assert_eq!(server.connections(), 1);
 }
 
-/// A clock that ends the waits between attempts at once, and records them.
-#[derive(Debug, Default)]
-pub(crate) struct Waits(std::sync::Mutex<Vec<u64>>);
-
-impl Waits {
-    pub(crate) fn waits(&self) -> Vec<u64> {
-        self.0.lock().unwrap().clone()
-    }
+/// Returns a clock that ends sleeps between attempts at once. Everything else is a time-out.
+pub(crate) fn clock_of_waits() -> TestClock {
+    TestClock::skipping_only(is_wait)
 }
 
-impl pleach_core::Clock for Waits {
-    fn now(&self) -> f64 {
-        1_800_000_000.0
-    }
+/// Returns the sleeps between attempts, in seconds.
+pub(crate) fn waits(clock: &TestClock) -> Vec<u64> {
+    clock.sleeps().into_iter().filter(|sleep| is_wait(*sleep)).map(|sleep| sleep.as_secs()).collect()
+}
 
-    fn sleep(&self, duration: Duration) -> pleach_core::BoxFuture<'static, ()> {
-        // All other sleeps are time limits.
-        if ![4, 7, 9].contains(&duration.as_secs()) {
-            return Box::pin(std::future::pending());
-        }
-        self.0.lock().unwrap().push(duration.as_secs());
-        Box::pin(std::future::ready(()))
-    }
+fn is_wait(duration: Duration) -> bool {
+    [4, 7, 9].contains(&duration.as_secs())
 }

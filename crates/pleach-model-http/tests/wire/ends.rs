@@ -6,13 +6,16 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::{StreamExt as _, poll};
+use pleach_contract::TestClock;
 use pleach_model::{LlmResponse, Model as _, ModelCall, ModelError, ModelErrorKind};
 use pleach_model_http::{HttpModel, HttpModelBuilder, anthropic, gemini, openai};
-use pleach_testkit::{HeldClock, RuntimeClock};
 use serde_json::{Value, json};
 
 use crate::server::{Reply, Server};
 use crate::support::{all, all_by, ask, at, error, last, parts};
+
+/// The idle time of the tests.
+const IDLE: Duration = Duration::from_secs(60);
 
 /// The format of one provider's streams.
 struct Dialect {
@@ -121,9 +124,9 @@ impl Dialect {
     }
 }
 
-/// Polls a call until nothing more comes, and then ends the idle time of one minute. Returns the responses, and how
-/// often the idle time was started.
-async fn after_idle(model: &HttpModel, clock: &HeldClock) -> (Result<Vec<LlmResponse>, ModelError>, usize) {
+/// Polls a call until nothing more comes, and ends the idle time of a minute. Returns the responses, and how often the idle time has
+/// begun.
+async fn after_idle(model: &HttpModel, clock: &TestClock) -> (Result<Vec<LlmResponse>, ModelError>, usize) {
     let request = ask("hi");
     let call = ModelCall::new(&request, clock).streaming(true);
     let mut answer = pin!(model.generate(call).collect::<Vec<_>>());
@@ -131,7 +134,8 @@ async fn after_idle(model: &HttpModel, clock: &HeldClock) -> (Result<Vec<LlmResp
         assert!(poll!(&mut answer).is_pending());
         tokio::task::yield_now().await;
     }
-    let begun = clock.wake_all_of(Duration::from_secs(60));
+    let begun = clock.sleeps().into_iter().filter(|sleep| *sleep == IDLE).count();
+    clock.end_sleeps_of(IDLE);
     (answer.await.into_iter().collect(), begun)
 }
 
@@ -144,8 +148,8 @@ async fn noise_after_the_reason_ends_an_answer_and_before_it_a_time_out() {
                 let reason = if is_whole { (dialect.reason)() } else { String::new() };
                 let server =
                     Server::start([Reply::open(&format!("{first}{reason}")).then_forever(noise.clone())]).await;
-                let model = dialect.model(&server, |builder| builder.idle_timeout(Duration::from_secs(60)));
-                let (answer, begun) = after_idle(&model, &HeldClock::default()).await;
+                let model = dialect.model(&server, |builder| builder.idle_timeout(IDLE));
+                let (answer, begun) = after_idle(&model, &TestClock::new()).await;
                 let name = dialect.name;
                 match answer {
                     Ok(responses) => {
@@ -177,8 +181,8 @@ async fn every_content_begins_the_idle_time_anew() {
             reply = reply.then_piece(&content);
         }
         let server = Server::start([reply.hold()]).await;
-        let model = dialect.model(&server, |builder| builder.idle_timeout(Duration::from_secs(60)));
-        let (answer, begun) = after_idle(&model, &HeldClock::default()).await;
+        let model = dialect.model(&server, |builder| builder.idle_timeout(IDLE));
+        let (answer, begun) = after_idle(&model, &TestClock::new()).await;
         assert_eq!(answer.unwrap_err().kind(), ModelErrorKind::Timeout);
         assert_eq!(begun, pieces + 1, "{}", dialect.name);
     }
@@ -272,7 +276,7 @@ async fn a_stream_that_never_pauses_lets_timers_and_limits_run() {
             let flood = noise.repeat(2_000);
             let server =
                 Server::start([Reply::open("").then_forever(flood.clone()), Reply::open("").then_forever(flood)]).await;
-            let clock = RuntimeClock::start();
+            let clock = TestClock::running();
             let unlimited = |builder: HttpModelBuilder| builder.max_stream_bytes(usize::MAX);
             // The caller sets the limit.
             let model = dialect.model(&server, unlimited);
@@ -418,8 +422,8 @@ async fn a_document_that_is_whole_needs_no_end_of_the_connection() {
         (Reply::raw(format!("{head}{answer}")).then_forever("\n"), true),
     ] {
         let server = Server::start([reply]).await;
-        let model = at(&server, openai("m").idle_timeout(Duration::from_secs(60)), "/v1");
-        let (clock, request) = (HeldClock::default(), ask("hi"));
+        let model = at(&server, openai("m").idle_timeout(IDLE), "/v1");
+        let (clock, request) = (TestClock::new(), ask("hi"));
         let mut responses = pin!(model.generate(ModelCall::new(&request, &clock)).collect::<Vec<_>>());
         while is_open && server.requests().is_empty() {
             assert!(poll!(&mut responses).is_pending());
@@ -431,8 +435,9 @@ async fn a_document_that_is_whole_needs_no_end_of_the_connection() {
                 tokio::task::yield_now().await;
             }
         }
-        // The idle time starts at the beginning and after the document, because blanks are not content.
-        assert!(!is_open || clock.wake_all_of(Duration::from_secs(60)) == 2);
+        // Once at the beginning, and once for the document: blanks are not content.
+        assert!(!is_open || clock.sleeps().into_iter().filter(|sleep| *sleep == IDLE).count() == 2);
+        clock.end_sleeps_of(IDLE);
         let responses: Result<Vec<LlmResponse>, ModelError> = responses.await.into_iter().collect();
         assert_eq!(responses.unwrap()[0].content.as_ref().unwrap().text(), "Sunny.");
     }

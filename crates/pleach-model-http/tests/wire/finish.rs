@@ -4,7 +4,7 @@ use pleach_model::{LlmRequest, LlmResponse, ModelErrorKind};
 use pleach_model_http::{HttpModel, anthropic, gemini, openai};
 use serde_json::{Value, json};
 
-use crate::edges::Waits;
+use crate::edges::{clock_of_waits, waits};
 use crate::server::{Reply, Server};
 use crate::support::{all, all_by, ask, at, with_config};
 
@@ -178,9 +178,9 @@ async fn a_word_of_failure_before_the_first_fragment_is_tried_again() {
                 reply(provider, streaming, "Sunny.", false, "stop"),
             ])
             .await;
-            let clock = Waits::default();
+            let clock = clock_of_waits();
             let responses = all_by(&model(provider, &server), &request, streaming, &clock).await.unwrap();
-            assert_eq!(clock.waits(), [4]);
+            assert_eq!(waits(&clock), [4]);
             assert_eq!(
                 responses.last().unwrap().content.as_ref().unwrap().text(),
                 "Sunny.",

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use futures_util::{FutureExt as _, StreamExt as _};
+use pleach_contract::TestClock;
 use pleach_model::{Model as _, ModelCall, ModelErrorKind};
 use pleach_model_http::{HttpModelBuilder, ModelSetupError, openai};
-use pleach_testkit::HeldClock;
 use serde_json::json;
 
 use crate::server::{Reply, Server};
@@ -138,7 +138,7 @@ async fn an_answer_that_announces_too_many_bytes_is_refused_at_once() {
         let server = Server::start([Reply::raw(head.replace("{}", kind)).hold()]).await;
         let model =
             openai("m").base_url(&server.url).max_response_bytes(4_000).max_stream_bytes(4_000).build().unwrap();
-        let clock = HeldClock::default();
+        let clock = TestClock::new();
         let request = ask("hi");
         let mut stream = model.generate(ModelCall::new(&request, &clock).streaming(streaming));
         let error = tokio::time::timeout(Duration::from_secs(20), stream.next()).await.unwrap().unwrap().unwrap_err();

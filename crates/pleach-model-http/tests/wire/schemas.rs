@@ -129,7 +129,7 @@ impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Warnings {
 async fn one_warning_names_the_tool_that_is_left_out() {
     let warnings = Warnings::default();
     let subscriber = tracing_subscriber::layer::SubscriberExt::with(tracing_subscriber::registry(), warnings.clone());
-    let _guard = pleach_testkit::subscribe(subscriber);
+    let _guard = pleach_contract::own_tests::subscribe(subscriber);
     let request = with_schemas([
         json!({"type": "array"}),
         json!({"type": "object", "properties": {}}),

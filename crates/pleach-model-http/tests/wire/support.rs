@@ -1,12 +1,12 @@
 //! Requests and answers of the tests.
 
 use futures_util::StreamExt as _;
+use pleach_contract::{CountedIds, TestClock};
 use pleach_core::{
     Blob, Clock, Content, FunctionCall, FunctionDeclaration, FunctionResponse, FunctionResponsePart, Map, Part,
 };
 use pleach_model::{LlmRequest, LlmResponse, Model, ModelCall, ModelError};
 use pleach_model_http::{HttpModel, HttpModelBuilder};
-use pleach_testkit::{HeldClock, SeqIds};
 use serde_json::{Value, json};
 
 use crate::server::Server;
@@ -24,7 +24,7 @@ pub(crate) async fn all(
     request: &LlmRequest,
     streaming: bool,
 ) -> Result<Vec<LlmResponse>, (Vec<LlmResponse>, ModelError)> {
-    all_by(model, request, streaming, &HeldClock::default()).await
+    all_by(model, request, streaming, &TestClock::new()).await
 }
 
 pub(crate) async fn all_by(
@@ -33,7 +33,7 @@ pub(crate) async fn all_by(
     streaming: bool,
     clock: &dyn Clock,
 ) -> Result<Vec<LlmResponse>, (Vec<LlmResponse>, ModelError)> {
-    let ids = SeqIds::default();
+    let ids = CountedIds::new();
     let mut stream = model.generate(ModelCall::new(request, clock).streaming(streaming).ids(&ids));
     let mut responses = Vec::new();
     while let Some(response) = stream.next().await {

@@ -1,38 +1,24 @@
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
-use pleach_core::{BoxFuture, Clock, Content, RandomIds};
+use pleach_contract::TestClock;
+use pleach_core::{Content, RandomIds};
 use serde_json::json;
 
 use super::*;
 use crate::LlmResponse;
 
-/// A clock that counts the total time slept.
-#[derive(Debug, Default)]
-struct Slept(Arc<Mutex<f64>>);
-
-impl Clock for Slept {
-    fn now(&self) -> f64 {
-        *self.0.lock().unwrap()
-    }
-
-    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
-        *self.0.lock().unwrap() += duration.as_secs_f64();
-        Box::pin(std::future::ready(()))
-    }
-}
-
 type Items = Vec<Result<LlmResponse, ModelError>>;
 
-fn ask_at(clock: &Slept, model: &ScriptedModel, text: &str, streaming: bool) -> Items {
+fn ask_at(clock: &TestClock, model: &ScriptedModel, text: &str, streaming: bool) -> Items {
     let mut request = LlmRequest::new("m");
     request.contents.push(Content::user(text).into());
     let call = ModelCall::new(&request, clock).streaming(streaming).ids(&RandomIds);
-    model.generate(call).collect::<Vec<_>>().now_or_never().expect("nothing waits")
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(model.generate(call).collect())
 }
 
 fn ask(model: &ScriptedModel, streaming: bool) -> Items {
-    ask_at(&Slept::default(), model, "hello", streaming)
+    ask_at(&TestClock::skipping(), model, "hello", streaming)
 }
 
 fn texts(items: &Items) -> Vec<String> {
@@ -54,7 +40,7 @@ fn replies_come_in_order_and_requests_are_recorded() {
     let call = items[0].as_ref().unwrap().function_calls().next().unwrap();
     assert_eq!((call.name.as_deref(), call.id.as_deref()), (Some("weather"), None));
     assert_eq!(call.args.as_ref().unwrap()["city"], json!("Oslo"));
-    assert_eq!(texts(&ask_at(&Slept::default(), &model, "and now?", true)), ["Sunny."]);
+    assert_eq!(texts(&ask_at(&TestClock::skipping(), &model, "and now?", true)), ["Sunny."]);
     let asked: Vec<_> = handle.calls().iter().map(|call| (call.request.contents[0].text(), call.streaming)).collect();
     assert_eq!(asked, [("hello".to_owned(), false), ("and now?".to_owned(), true)]);
     assert_eq!((handle.requests().len(), handle.replies_left()), (2, 0));
@@ -110,11 +96,11 @@ fn a_stream_can_be_cut() {
 
 #[test]
 fn delays_are_the_clocks() {
-    let clock = Slept::default();
+    let clock = TestClock::skipping();
     let slow = ScriptedReply::fragments(["a", "b"]).after(Duration::from_secs(5)).with_gaps(Duration::from_secs(1));
     let model = ScriptedModel::new().then(slow);
     assert_eq!(texts(&ask_at(&clock, &model, "x", true)), ["~a", "~b", "ab"]);
-    assert_eq!(clock.now(), 7.0);
+    assert_eq!(clock.sleeps(), [5, 1, 1].map(Duration::from_secs));
 }
 
 #[test]

@@ -7,11 +7,11 @@ use pleach_artifact::{
     ArtifactError, ArtifactKey, ArtifactResult, ArtifactScope, ArtifactService, ArtifactVersion,
     InMemoryArtifactService, SaveArtifact,
 };
+use pleach_contract::TestClock;
 use pleach_core::{BoxFuture, Event, Part, Session, SessionKey};
 use pleach_payloads::PayloadSessions;
 use pleach_session::{CreateSession, GetSessionConfig, SessionService};
 use pleach_session_inmemory::InMemorySessionService;
-use pleach_testkit::FixedClock;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -35,7 +35,7 @@ pub(crate) struct Watched {
 impl Watched {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self {
-            inner: InMemoryArtifactService::with_clock(Arc::new(FixedClock::at(1.0))),
+            inner: InMemoryArtifactService::with_clock(Arc::new(TestClock::new())),
             is_down: AtomicBool::default(),
             keeps_all: AtomicBool::default(),
             saves: AtomicUsize::default(),

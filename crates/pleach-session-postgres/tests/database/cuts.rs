@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
+use pleach_contract::sessions::{created, event, ids, loaded};
 use pleach_core::StateOp;
 use pleach_session::{CreateSession, GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};
 use pleach_session_postgres::{PostgresOptions, PostgresSessionService};
-use pleach_testkit::contract::{created, event, ids, loaded};
 use serde_json::json;
 
 use super::proxy::Proxy;

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use futures_util::future::join;
+use pleach_contract::sessions::{chain, created, event, loaded};
 use pleach_session::{GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};
 use pleach_session_postgres::{PostgresOptions, PostgresSessionService};
-use pleach_testkit::contract::{chain, created, event, loaded};
 use serde_json::json;
 use tokio::time::timeout;
 

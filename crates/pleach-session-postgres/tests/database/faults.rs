@@ -1,10 +1,10 @@
 //! Servers that are not there, connections that break, and timeouts.
 
 use futures_util::future::{join, join_all};
+use pleach_contract::sessions::{chain, created, event, ids, loaded};
 use pleach_core::SessionKey;
 use pleach_session::{GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};
 use pleach_session_postgres::{PostgresOptions, PostgresSessionService};
-use pleach_testkit::contract::{chain, created, event, ids, loaded};
 use serde_json::json;
 use sqlx::{AssertSqlSafe, PgConnection};
 use tokio::sync::mpsc;

@@ -1,10 +1,10 @@
 //! A database that google-adk wrote, and the data that google-adk itself reads from it.
 // S130, S131
 
+use pleach_contract::own_tests::golden;
+use pleach_contract::sessions::{event, loaded};
 use pleach_core::SessionKey;
 use pleach_session::SessionServiceExt as _;
-use pleach_testkit::contract::{event, loaded};
-use pleach_testkit::golden;
 
 use super::Database;
 

@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use futures_util::future::join;
+use pleach_contract::sessions::{answers, asks, created, event, loaded};
 use pleach_core::SessionKey;
 use pleach_session::{GetSessionConfig, ListQuestions, SessionError, SessionService, SessionServiceExt as _};
 use pleach_session_postgres::{PostgresOptions, PostgresSessionService};
-use pleach_testkit::contract::{answers, asks, created, event, loaded};
 use serde_json::json;
 use sqlx::AssertSqlSafe;
 

@@ -1,6 +1,6 @@
 //! Large events.
 
-use pleach_testkit::check_copies_of_a_large_event;
+use pleach_contract::own_tests::check_copies_of_a_large_event;
 
 use super::{Database, key};
 

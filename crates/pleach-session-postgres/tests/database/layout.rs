@@ -2,9 +2,9 @@
 // S62, S64
 
 use futures_util::future::join_all;
+use pleach_contract::sessions::{created, event, loaded};
 use pleach_session::{CreateSession, ListQuestions, SessionError, SessionService as _, SessionServiceExt as _};
 use pleach_session_postgres::{PostgresOptions, PostgresSessionService};
-use pleach_testkit::contract::{created, event, loaded};
 use serde_json::json;
 use sqlx::Row as _;
 

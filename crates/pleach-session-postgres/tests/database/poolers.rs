@@ -1,13 +1,13 @@
 //! PgBouncer in front of the server, in each of its modes.
 
 use futures_util::future::join_all;
+use pleach_contract::own_tests::Pooler;
+use pleach_contract::sessions::{asks, created, event, ids, loaded};
 use pleach_core::StateOp;
 use pleach_session::{
     CreateSession, GetSessionConfig, ListQuestions, SessionError, SessionService as _, SessionServiceExt as _,
 };
 use pleach_session_postgres::{PostgresOptions, PostgresSessionService};
-use pleach_testkit::Pooler;
-use pleach_testkit::contract::{asks, created, event, ids, loaded};
 use serde_json::json;
 use sqlx::postgres::PgConnectOptions;
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection, Row as _};

@@ -1,9 +1,9 @@
 //! Appends that are sent again, by callers that have seen their event and by callers that have not.
 // S34
 
+use pleach_contract::sessions::{created, event, ids, loaded};
 use pleach_core::Revision;
 use pleach_session::{SessionError, SessionService as _, SessionServiceExt as _};
-use pleach_testkit::contract::{created, event, ids, loaded};
 use serde_json::json;
 
 use super::{Database, key};

@@ -1,11 +1,11 @@
 //! Rows that other programs may leave, and values that the columns cannot hold.
 
+use pleach_contract::sessions::{CREATED, asks, chain, created, event, loaded};
 use pleach_core::{Revision, SessionHead, SessionKey};
 use pleach_session::{
     CreateSession, GetSessionConfig, ListCursor, ListQuestions, ListSessions, Redaction, SessionError,
     SessionService as _, SessionServiceExt as _, Since, walk_questions,
 };
-use pleach_testkit::contract::{CREATED, asks, chain, created, event, loaded};
 use serde_json::json;
 
 use super::{Database, key};

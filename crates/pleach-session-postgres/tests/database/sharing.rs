@@ -1,21 +1,11 @@
 //! Several services on one database, as in several processes.
 
 use futures_util::future::{join, join_all};
-use pleach_session::{SessionError, SessionService, SessionServiceExt as _};
-use pleach_testkit::contract::{self, created, event, ids, loaded};
+use pleach_contract::sessions::{created, event, ids, loaded};
+use pleach_session::{SessionError, SessionService as _, SessionServiceExt as _};
 use serde_json::json;
 
 use super::{Database, is_pending, key};
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn s35_s66_7_services_on_one_database_see_each_other() {
-    let Some(database) = Database::new().await else { return };
-    contract::s35_a_writer_in_another_service_is_noticed(&database.open().await, &database.open().await).await;
-    let Some(database) = Database::new().await else { return };
-    let services = join_all((0..4).map(|_| database.open())).await;
-    let services: Vec<_> = services.iter().map(|service| service as &dyn SessionService).collect();
-    contract::s66_6_7_services_write_shared_state_at_once_and_lose_nothing(&services).await;
-}
 
 /// Both statements pass the fence in their own snapshot and wait for the row. Their events have the session's own time,
 /// so the second append cannot detect the first one by the time alone.

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use pleach_contract::sessions::{chain, created};
 use pleach_session::{SessionError, SessionService as _};
 use pleach_session_postgres::PostgresSessionService;
-use pleach_testkit::contract::{chain, created};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use serde_json::json;
 use tempfile::TempDir;

@@ -1,7 +1,7 @@
 //! A database for every test, on the server that `PLEACH_TEST_POSTGRES_URL` names.
 
+use pleach_contract::own_tests::Schema;
 use pleach_session_postgres::PostgresSessionService;
-use pleach_testkit::Schema;
 
 /// An empty schema, which is dropped with this value.
 pub(crate) struct Database {

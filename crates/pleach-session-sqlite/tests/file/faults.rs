@@ -3,12 +3,12 @@
 use std::process::Command;
 use std::time::Duration;
 
+use pleach_contract::sessions::{chain, created, event, loaded};
 use pleach_session::{
     CreateSession, GetSessionConfig, ListSessions, ListSessionsResponse, SessionError, SessionService as _,
     SessionServiceExt as _,
 };
 use pleach_session_sqlite::{SqliteOptions, SqliteSessionService};
-use pleach_testkit::contract::{chain, created, event, loaded};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -59,7 +59,7 @@ async fn a_read_only_file_is_not_available() {
     permissions.set_readonly(true);
     std::fs::set_permissions(place.path(), permissions).unwrap();
     if std::fs::OpenOptions::new().write(true).open(place.path()).is_ok() {
-        pleach_testkit::skip("this user may write to read-only files");
+        pleach_contract::own_tests::skip("this user may write to read-only files");
         return;
     }
     let error = SqliteSessionService::open(place.path()).await.unwrap_err();
@@ -78,7 +78,7 @@ impl SmallDisk {
         if mounted.is_ok_and(|output| output.status.success()) {
             return Some(Self(folder));
         }
-        pleach_testkit::skip("this user may not mount a small disk");
+        pleach_contract::own_tests::skip("this user may not mount a small disk");
         None
     }
 }

@@ -1,11 +1,11 @@
 //! Files that google-adk wrote, and the data that google-adk itself reads from them.
 // S130, S131
 
+use pleach_contract::own_tests::golden;
+use pleach_contract::sessions::{event, loaded};
 use pleach_core::SessionKey;
 use pleach_session::{GetSessionConfig, SessionError, SessionService as _, SessionServiceExt as _};
 use pleach_session_sqlite::{SqliteLayout, SqliteSessionService};
-use pleach_testkit::contract::{event, loaded};
-use pleach_testkit::golden;
 
 use super::{Place, key};
 

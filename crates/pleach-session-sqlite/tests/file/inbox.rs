@@ -1,9 +1,9 @@
 //! The tables of the inbox: when they are created, what is read, and how they change.
 
+use pleach_contract::sessions::{answers, asks, created, event, loaded};
 use pleach_core::{Content, FunctionResponse, Part, SessionKey};
 use pleach_session::{ListQuestions, SessionError, SessionService, SessionServiceExt as _};
 use pleach_session_sqlite::SqliteSessionService;
-use pleach_testkit::contract::{answers, asks, created, event, loaded};
 use serde_json::json;
 
 use super::{LAYOUTS, Place, key};

@@ -1,10 +1,10 @@
 //! Sessions that are larger than the longest text of SQLite.
 
+#[cfg(target_os = "linux")]
+use pleach_contract::own_tests::check_copies_of_a_large_event;
+use pleach_contract::sessions::{CREATED, created, event, ids, loaded};
 use pleach_core::{Content, Event};
 use pleach_session::{GetSessionConfig, SessionService as _, SessionServiceExt as _, Since};
-#[cfg(target_os = "linux")]
-use pleach_testkit::check_copies_of_a_large_event;
-use pleach_testkit::contract::{CREATED, created, event, ids, loaded};
 use serde_json::json;
 
 use super::{LAYOUTS, Place, key};

@@ -1,9 +1,9 @@
 //! Which files are opened, and the contents of a new file.
 // S60–S66
 
+use pleach_contract::sessions::{created, event, loaded};
 use pleach_session::{SessionError, SessionService as _, SessionServiceExt as _};
 use pleach_session_sqlite::{SqliteLayout, SqliteOptions, SqliteSessionService, Synchronous};
-use pleach_testkit::contract::{created, event, loaded};
 use serde_json::json;
 
 use super::{Place, key};

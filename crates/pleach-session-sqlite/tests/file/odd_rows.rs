@@ -1,12 +1,12 @@
 //! Data that google-adk stores but that cannot be read here: only its session, its event or its state key is affected.
 
+use pleach_contract::sessions::{asks, created, event, loaded};
 use pleach_core::AppName;
 use pleach_session::{
     GetSessionConfig, ListCursor, ListQuestions, ListSessions, ListSessionsResponse, Redaction, SessionError,
     SessionService, SessionServiceExt as _, walk_questions,
 };
 use pleach_session_sqlite::{ReadOnlySqliteSessionService, SqliteLayout};
-use pleach_testkit::contract::{asks, created, event, loaded};
 use serde_json::json;
 
 use super::{LAYOUTS, Place, key};

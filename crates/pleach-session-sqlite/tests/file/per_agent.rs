@@ -1,10 +1,10 @@
 //! A file for each agent.
 // S39
 
+use pleach_contract::sessions::{created, event, loaded};
 use pleach_core::SessionKey;
 use pleach_session::{GetSessionConfig, ListSessions, SessionError, SessionService as _, SessionServiceExt as _};
 use pleach_session_sqlite::PerAgentSessionService;
-use pleach_testkit::contract::{created, event, loaded};
 use serde_json::json;
 use tempfile::TempDir;
 

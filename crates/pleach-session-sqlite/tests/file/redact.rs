@@ -1,8 +1,8 @@
 //! The traces that a redaction leaves in the file.
 
+use pleach_contract::sessions::{created, event, loaded};
 use pleach_core::Content;
 use pleach_session::{Redaction, SessionServiceExt as _};
-use pleach_testkit::contract::{created, event, loaded};
 use serde_json::json;
 
 use super::{LAYOUTS, Place, key};

@@ -1,8 +1,8 @@
 //! The rows as other programs see them, and rows that other programs left.
 
+use pleach_contract::sessions::{CREATED, created, event, ids, loaded};
 use pleach_core::SessionKey;
 use pleach_session::{GetSessionConfig, ListSessions, SessionService as _, SessionServiceExt as _, Since};
-use pleach_testkit::contract::{CREATED, created, event, ids, loaded};
 use serde_json::json;
 
 use super::{Place, key};

@@ -4,12 +4,12 @@ use std::future::poll_fn;
 use std::task::Poll;
 
 use futures_util::future::join_all;
-use pleach_session::{SessionError, SessionService, SessionServiceExt as _};
+use pleach_contract::sessions::{created, event, ids, loaded};
+use pleach_session::{SessionError, SessionService as _, SessionServiceExt as _};
 use pleach_session_sqlite::SqliteSessionService;
-use pleach_testkit::contract::{self, created, event, ids, loaded};
 use serde_json::json;
 
-use super::{LAYOUTS, Place, key};
+use super::{Place, key};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn s60_a_new_file_can_be_opened_by_many_at_once() {
@@ -17,18 +17,6 @@ async fn s60_a_new_file_can_be_opened_by_many_at_once() {
     let opened = join_all((0..8).map(|_| SqliteSessionService::open(place.path()))).await;
     for (number, service) in opened.into_iter().enumerate() {
         created(&service.unwrap(), &key(&format!("s{number}")), json!({})).await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn s35_s66_6_services_on_one_file_see_each_other() {
-    for layout in LAYOUTS {
-        let place = Place::of(layout);
-        contract::s35_a_writer_in_another_service_is_noticed(&place.open().await, &place.open().await).await;
-        let place = Place::of(layout);
-        let services = join_all((0..4).map(|_| place.open())).await;
-        let services: Vec<_> = services.iter().map(|service| service as &dyn SessionService).collect();
-        contract::s66_6_7_services_write_shared_state_at_once_and_lose_nothing(&services).await;
     }
 }
 

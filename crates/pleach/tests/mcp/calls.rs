@@ -8,7 +8,7 @@ use pleach::mcp::{McpEndpoint, McpToolset};
 use pleach::model::ScriptedModel;
 use pleach::prelude::*;
 use pleach::{NodeError, ReadonlyContext};
-use pleach_testkit::HeldClock;
+use pleach_contract::TestClock;
 use serde_json::{Value, json};
 
 use crate::{call, command, error, in_node, server, text, tool_of, until_logged};
@@ -273,7 +273,7 @@ async fn a_call_is_measured_by_the_clock_of_its_invocation() {
     let toolset = McpToolset::builder(command()).name("s").call_timeout(Duration::from_secs(70)).build().unwrap();
     // The session is open before the call begins.
     toolset.list_tools(None).await.unwrap();
-    let clock = HeldClock::default();
+    let clock = TestClock::new();
     let model = ScriptedModel::calling("wait", json!({})).then_text("Too late.");
     let agent = LlmAgent::builder("helper").model(model.clone()).toolset(toolset).build().unwrap();
     let runner = Runner::builder("demo").root(agent).clock(clock.clone()).build().unwrap();
@@ -284,7 +284,7 @@ async fn a_call_is_measured_by_the_clock_of_its_invocation() {
         assert!(rounds < 300_000, "the call does not end");
         tokio::select! {
             reply = &mut reply => break reply.unwrap(),
-            () = tokio::task::yield_now() => { clock.wake_all_of(Duration::from_secs(70)); }
+            () = tokio::task::yield_now() => { clock.end_sleeps_of(Duration::from_secs(70)); }
         }
     };
     assert_eq!(reply, "Too late.");

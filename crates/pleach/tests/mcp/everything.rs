@@ -19,7 +19,7 @@ fn reference(name: &str) -> Option<McpCommand> {
 
 fn script(name: &str) -> Option<PathBuf> {
     let Some(folder) = std::env::var_os(SERVERS).filter(|folder| !folder.is_empty()) else {
-        pleach_testkit::skip(format_args!("{SERVERS} names no folder"));
+        pleach_contract::own_tests::skip(format_args!("{SERVERS} names no folder"));
         return None;
     };
     let script = format!("node_modules/@modelcontextprotocol/{name}/dist/index.js");

@@ -43,7 +43,7 @@ impl<S: Subscriber> Layer<S> for Log {
 #[tokio::test(flavor = "current_thread")]
 async fn logs_have_the_servers_words_and_no_secret() {
     let log = Log::default();
-    let _guard = pleach_testkit::subscribe(tracing_subscriber::registry().with(log.clone()));
+    let _guard = pleach_contract::own_tests::subscribe(tracing_subscriber::registry().with(log.clone()));
 
     let child = McpToolset::builder(command().env("API_KEY", "hush-child-1")).build().unwrap();
     let running = server::http::serve().await;

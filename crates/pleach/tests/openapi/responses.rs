@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pleach::openapi::{OpenApiToolset, OpenApiToolsetBuilder};
 use pleach::prelude::*;
-use pleach_testkit::HeldClock;
+use pleach_contract::TestClock;
 use serde_json::{Value, json};
 
 use crate::server::{Answer, Server};
@@ -135,21 +135,6 @@ async fn an_unreachable_server_fails_only_the_call() {
     assert!(found["error"].as_str().unwrap().starts_with("the server cannot be reached"), "{found}");
 }
 
-/// A clock whose waits end once a request has arrived.
-#[derive(Debug)]
-struct Impatient(Arc<tokio::sync::Notify>);
-
-impl pleach::Clock for Impatient {
-    fn now(&self) -> f64 {
-        1.0
-    }
-
-    fn sleep(&self, _: Duration) -> pleach::BoxFuture<'static, ()> {
-        let came = Arc::clone(&self.0);
-        Box::pin(async move { came.notified().await })
-    }
-}
-
 /// Lets all other tasks run until none of them can do more.
 async fn yield_often() {
     for _ in 0..300 {
@@ -163,7 +148,7 @@ async fn yield_often() {
 async fn the_body_of_an_error_is_waited_for_five_seconds() {
     let head = "HTTP/1.1 500 Internal Server Error\r\ncontent-length: 100\r\n\r\nout of";
     let server = Server::start(move |_| Answer::Held(head.as_bytes().to_vec())).await;
-    let clock = HeldClock::default();
+    let clock = TestClock::new();
     let toolset = builder(&server).clock(Arc::new(clock.clone())).build().unwrap();
     let mut found = std::pin::pin!(call(&toolset, "f", json!({})));
     let mut rounds = 0;
@@ -172,7 +157,7 @@ async fn the_body_of_an_error_is_waited_for_five_seconds() {
         assert!(rounds < 1_000, "the call does not end");
         tokio::select! {
             found = &mut found => break found,
-            () = yield_often() => { clock.wake_all_of(Duration::from_secs(5)); }
+            () = yield_often() => { clock.end_sleeps_of(Duration::from_secs(5)); }
         }
     };
     assert_eq!((&found["status"], &found["body"]), (&json!(500), &json!("out of…")));
@@ -181,14 +166,22 @@ async fn the_body_of_an_error_is_waited_for_five_seconds() {
 #[tokio::test]
 async fn a_slow_server_costs_its_time_out() {
     let came = Arc::new(tokio::sync::Notify::new());
-    let clock = Arc::new(Impatient(Arc::clone(&came)));
-    let server = Server::start(move |_| {
-        came.notify_one();
-        Answer::Silence
+    let clock = TestClock::new();
+    let server = Server::start({
+        let came = Arc::clone(&came);
+        move |_| {
+            came.notify_one();
+            Answer::Silence
+        }
     });
     let server = server.await;
-    let toolset = builder(&server).timeout(Duration::from_secs(5)).clock(clock).build().unwrap();
-    let found = call(&toolset, "f", json!({})).await;
+    let toolset = builder(&server).timeout(Duration::from_secs(5)).clock(Arc::new(clock.clone())).build().unwrap();
+    let elapsed = async {
+        came.notified().await;
+        clock.end_sleeps_of(Duration::from_secs(5))
+    };
+    let (found, ended) = tokio::join!(call(&toolset, "f", json!({})), elapsed);
+    assert_eq!(ended, 1);
     assert_eq!(found["error"], "the server did not answer within 5 s; whether the call took effect is not known");
 }
 
@@ -196,7 +189,7 @@ async fn a_slow_server_costs_its_time_out() {
 async fn a_call_is_measured_by_the_clock_of_its_invocation() {
     let server = Server::start(|_| Answer::Silence).await;
     let toolset = builder(&server).timeout(Duration::from_secs(7)).build().unwrap();
-    let clock = HeldClock::default();
+    let clock = TestClock::new();
     let model = ScriptedModel::calling("f", json!({})).then_text("Too late.");
     let agent = LlmAgent::builder("helper").model(model).toolset(toolset).build().unwrap();
     let runner = Runner::builder("demo").root(agent).clock(clock.clone()).build().unwrap();
@@ -207,7 +200,7 @@ async fn a_call_is_measured_by_the_clock_of_its_invocation() {
         assert!(rounds < 1_000, "the call does not end");
         tokio::select! {
             drained = &mut drained => break drained,
-            () = yield_often() => { clock.wake_all_of(Duration::from_secs(7)); }
+            () = yield_often() => { clock.end_sleeps_of(Duration::from_secs(7)); }
         }
     };
     let error = responses[0]["error"].as_str().unwrap();

@@ -44,7 +44,7 @@ impl<S: Subscriber> Layer<S> for Log {
 #[tokio::test(flavor = "current_thread")]
 async fn no_secret_is_shown_anywhere() {
     let log = Log::default();
-    let _guard = pleach_testkit::subscribe(tracing_subscriber::registry().with(log.clone()));
+    let _guard = pleach_contract::own_tests::subscribe(tracing_subscriber::registry().with(log.clone()));
     // The server repeats the request in a success, repeats it in an error, or does not answer.
     let server = Server::start(|request| {
         let echo = format!("{} {:?} {:?}", request.line, request.header("x-tenant"), request.header("x-user"));

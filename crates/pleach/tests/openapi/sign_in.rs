@@ -1,42 +1,19 @@
 //! The tokens of sign-ins, with odd users, servers and clocks.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
+use std::time::Duration;
 
 use pleach::openapi::{OpenApiToolset, OpenApiToolsetBuilder};
 use pleach::prelude::*;
 use pleach::{AuthCredential, AuthDocument, InMemoryCredentialService};
+use pleach_contract::TestClock;
 use serde_json::{Value, json};
 
 use crate::server::{Answer, Request, Server};
 use crate::support::{call, document, drain};
 
-/// A clock that is set by hand; its waits never end.
-#[derive(Clone, Debug)]
-struct ManualClock(Arc<Mutex<f64>>);
-
-impl ManualClock {
-    fn at(seconds: f64) -> Self {
-        Self(Arc::new(Mutex::new(seconds)))
-    }
-
-    fn set(&self, seconds: f64) {
-        *self.0.lock().unwrap() = seconds;
-    }
-}
-
-impl pleach::Clock for ManualClock {
-    fn now(&self) -> f64 {
-        *self.0.lock().unwrap()
-    }
-
-    fn sleep(&self, _: std::time::Duration) -> pleach::BoxFuture<'static, ()> {
-        Box::pin(std::future::pending())
-    }
-}
-
-/// Starts a server with an API and a token endpoint. It issues the tokens `access-1`, `access-2` and so on, each with a
-/// refresh token `again-1`, `again-2` and so on. A refresh token can be used once. `api` answers the requests of the
-/// API.
+/// Starts a server of an API and of its tokens `access-1`, `access-2` and so on. Each comes with a refresh token, `again-1`, `again-2`
+/// and so on, that can be used once. `api` answers the requests of the API.
 async fn server(expires_in: Value, api: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> Server {
     let given: Mutex<Vec<String>> = Mutex::default();
     Server::start(move |request| {
@@ -97,7 +74,7 @@ fn model(calls: &[usize]) -> ScriptedModel {
     model
 }
 
-fn runner(model: ScriptedModel, toolset: &OpenApiToolset, clock: &ManualClock) -> Runner {
+fn runner(model: ScriptedModel, toolset: &OpenApiToolset, clock: &TestClock) -> Runner {
     let agent = LlmAgent::builder("helper").model(model).toolset(toolset.clone()).build().unwrap();
     let runner = Runner::builder("demo").root(agent).credentials(InMemoryCredentialService::new());
     runner.clock(clock.clone()).build().unwrap()
@@ -129,7 +106,7 @@ const OF_REFRESH: &str = "grant_type=refresh_token&refresh_token=again-1";
 #[tokio::test]
 async fn the_code_of_one_user_gives_another_user_no_kept_token() {
     let server = server(json!(3600), |_| Answer::json("{}")).await;
-    let runner = runner(model(&[1, 1]), &toolset(&server), &ManualClock::at(0.0));
+    let runner = runner(model(&[1, 1]), &toolset(&server), &TestClock::new());
     signed_in(&runner, "ana", "code").await;
     signed_in(&runner, "ben", "code").await;
     // The token endpoint decides: a code can be used once.
@@ -139,16 +116,19 @@ async fn the_code_of_one_user_gives_another_user_no_kept_token() {
 
 #[tokio::test]
 async fn a_token_that_expires_within_the_invocation_is_refreshed() {
-    let clock = ManualClock::at(0.0);
+    let clock = TestClock::new();
     let of_api = clock.clone();
     // Some servers write the number as a string.
     let server = server(json!("3599"), move |_| {
         let now = pleach::Clock::now(&of_api);
-        of_api.set(now + 3590.0);
+        of_api.jump_to(now + 3590.0);
         Answer::json("{}")
     });
     let server = server.await;
-    let runner = runner(model(&[2, 1]), &toolset(&server), &clock);
+    // The call lasts as long as the token.
+    let toolset = builder(&server, flows(&server)).credential_for("oauth", oauth2(client()));
+    let toolset = toolset.timeout(Duration::from_secs(86_400)).build().unwrap();
+    let runner = runner(model(&[2, 1]), &toolset, &clock);
     assert_eq!(signed_in(&runner, "ana", "code").await.last(), Some(&json!({})));
     assert_eq!(sent_to_tokens(&server), [OF_CODE, OF_REFRESH]);
     // The new refresh token is kept for the next run.
@@ -165,7 +145,7 @@ async fn a_token_is_kept_before_the_api_answers() {
         _ => Answer::json("{}"),
     });
     let server = server.await;
-    let runner = runner(model(&[1, 1]), &toolset(&server), &ManualClock::at(0.0));
+    let runner = runner(model(&[1, 1]), &toolset(&server), &TestClock::new());
     let responses = signed_in(&runner, "ana", "code").await;
     assert!(responses.last().unwrap()["error"].as_str().unwrap().contains("the connection broke"), "{responses:?}");
     let (responses, questions, _) = drain(runner.run("ana", "s1", "again")).await;
@@ -180,7 +160,7 @@ async fn a_token_that_a_server_refuses_is_refreshed() {
         _ => Answer::json("{}"),
     });
     let server = server.await;
-    let runner = runner(model(&[2]), &toolset(&server), &ManualClock::at(0.0));
+    let runner = runner(model(&[2]), &toolset(&server), &TestClock::new());
     assert_eq!(signed_in(&runner, "ana", "code").await.last(), Some(&json!({})));
     assert_eq!(sent_to_tokens(&server), [OF_CODE, OF_REFRESH]);
     assert_eq!(sent_to_api(&server), ["Bearer access-1", "Bearer access-2"]);
@@ -286,8 +266,7 @@ async fn a_credential_belongs_to_the_client_and_the_address() {
         own["client_id"] = id.into();
         let toolset = builder(&server, flows(&server)).base_url(format!("{}{path}", server.url()));
         let toolset = toolset.credential_for("oauth", oauth2(own)).build().unwrap();
-        let (_, questions, _) =
-            drain(runner(model(&[1]), &toolset, &ManualClock::at(0.0)).run("ana", "s1", "go")).await;
+        let (_, questions, _) = drain(runner(model(&[1]), &toolset, &TestClock::new()).run("ana", "s1", "go")).await;
         keys.push(questions[0].payload.as_ref().unwrap()["credentialKey"].clone());
     }
     assert!(keys[0] == keys[3] && keys[0] != keys[1] && keys[0] != keys[2] && keys[1] != keys[2], "{keys:?}");

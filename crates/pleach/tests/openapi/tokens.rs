@@ -1,10 +1,11 @@
 //! Tokens of OAuth2: codes of sign-ins, tokens that expire, and programs that sign in on their own.
 
-use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use pleach::openapi::OpenApiToolset;
 use pleach::prelude::*;
 use pleach::{AuthCredential, AuthDocument, InMemoryCredentialService};
+use pleach_contract::TestClock;
 use serde_json::{Value, json};
 
 use crate::server::{Answer, Request, Server};
@@ -110,31 +111,17 @@ async fn a_code_that_is_refused_is_asked_for_again() {
     assert_eq!(signed_in(&runner, "hush-code").await.0, json!({}));
 }
 
-/// A clock that is set by hand; its waits never end.
-#[derive(Clone, Debug)]
-struct ManualClock(Arc<std::sync::Mutex<f64>>);
-
-impl pleach::Clock for ManualClock {
-    fn now(&self) -> f64 {
-        *self.0.lock().unwrap()
-    }
-
-    fn sleep(&self, _: std::time::Duration) -> pleach::BoxFuture<'static, ()> {
-        Box::pin(std::future::pending())
-    }
-}
-
 #[tokio::test]
 async fn a_token_that_has_expired_is_refreshed() {
     let server = api().await;
-    let clock = ManualClock(Arc::new(std::sync::Mutex::new(1_000.0)));
+    let clock = TestClock::starting_at(UNIX_EPOCH + Duration::from_secs(1_000));
     let toolset = toolset(&server, "authorizationCode", client());
     let model = ScriptedModel::calling("f", json!({})).then_text("One.").then_call("f", json!({})).then_text("Two.");
     let agent = LlmAgent::builder("helper").model(model).toolset(toolset).build().unwrap();
     let service = InMemoryCredentialService::new();
     let runner = Runner::builder("demo").root(agent).credentials(service).clock(clock.clone()).build().unwrap();
     assert_eq!(signed_in(&runner, "hush-code").await.0, json!({}));
-    *clock.0.lock().unwrap() = 10_000.0;
+    clock.jump_to(10_000.0);
     assert_eq!(runner.run("ana", "s1", "again").reply().await.unwrap(), "Two.");
     let bodies: Vec<String> = to_token_endpoint(&server).into_iter().map(|request| request.body).collect();
     assert_eq!((bodies.len(), bodies[1].as_str()), (2, "grant_type=refresh_token&refresh_token=hush-again"));

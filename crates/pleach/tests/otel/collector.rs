@@ -10,7 +10,7 @@ use pleach::otel::Otel;
 use pleach::otel::opentelemetry::KeyValue;
 use pleach::prelude::*;
 use pleach::{InMemorySessionService, Node, Run, RunnerBuilder};
-use pleach_testkit::{FixedClock, SeqIds};
+use pleach_contract::{CountedIds, TestClock};
 use tracing::subscriber::DefaultGuard;
 use tracing_subscriber::layer::SubscriberExt as _;
 
@@ -18,7 +18,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 #[derive(Clone)]
 pub(crate) struct World {
     sessions: Arc<InMemorySessionService>,
-    ids: SeqIds,
+    ids: CountedIds,
 }
 
 /// A process: its exporters, and its subscriber, which is installed until the value is dropped.
@@ -40,7 +40,7 @@ pub(crate) struct Point {
 
 impl World {
     pub(crate) fn new() -> Self {
-        Self { sessions: Arc::new(InMemorySessionService::new()), ids: SeqIds::new() }
+        Self { sessions: Arc::new(InMemorySessionService::new()), ids: CountedIds::new() }
     }
 
     /// Starts a process with the same services.
@@ -48,7 +48,7 @@ impl World {
         let (spans, metrics) = (InMemorySpanExporter::default(), InMemoryMetricExporter::default());
         let builder = Otel::builder().service_name("test");
         let otel = builder.span_exporter(spans.clone()).metric_exporter(metrics.clone()).build().unwrap();
-        let guard = pleach_testkit::subscribe(tracing_subscriber::registry().with(otel.layer()));
+        let guard = pleach_contract::own_tests::subscribe(tracing_subscriber::registry().with(otel.layer()));
         Collector { otel, spans, metrics, world: self.clone(), _guard: guard }
     }
 }
@@ -60,7 +60,7 @@ impl Collector {
 
     pub(crate) fn builder(&self, root: impl Node) -> RunnerBuilder {
         let builder = Runner::builder("t").root(root).sessions(Arc::clone(&self.world.sessions));
-        builder.clock(FixedClock::default()).ids(self.world.ids.clone())
+        builder.clock(TestClock::skipping()).ids(self.world.ids.clone())
     }
 
     pub(crate) fn runner(&self, root: impl Node) -> Runner {

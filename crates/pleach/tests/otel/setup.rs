@@ -21,7 +21,7 @@ async fn dropping_it_sends_the_remaining_data() {
         SdkTracerProvider::builder().with_simple_exporter(spans.clone()).with_id_generator(InvocationIds::default());
     let meters = SdkMeterProvider::builder().with_periodic_exporter(metrics.clone());
     let otel = Otel::builder().tracer_provider(provider.build()).meter_provider(meters.build()).build().unwrap();
-    let guard = pleach_testkit::subscribe(tracing_subscriber::registry().with(otel.layer()));
+    let guard = pleach_contract::own_tests::subscribe(tracing_subscriber::registry().with(otel.layer()));
     finish(otel.build(Runner::builder("t").root(node())).unwrap().run("ana", "s1", "go")).await;
     assert_eq!(spans.get_finished_spans().unwrap().len(), 2);
     assert!(metrics.get_finished_metrics().unwrap().is_empty());
@@ -35,7 +35,7 @@ async fn the_layer_of_a_log_has_a_filter_of_its_own() {
     let spans = InMemorySpanExporter::default();
     let otel = Otel::builder().span_exporter(spans.clone()).no_metrics().build().unwrap();
     let log = fmt::layer().with_writer(std::io::sink).with_filter(Targets::new().with_default(LevelFilter::ERROR));
-    let guard = pleach_testkit::subscribe(tracing_subscriber::registry().with(log).with(otel.layer()));
+    let guard = pleach_contract::own_tests::subscribe(tracing_subscriber::registry().with(log).with(otel.layer()));
     finish(otel.build(Runner::builder("t").root(node())).unwrap().run("ana", "s1", "go")).await;
     otel.flush().unwrap();
     assert_eq!(spans.get_finished_spans().unwrap().len(), 2);

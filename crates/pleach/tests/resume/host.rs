@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use pleach::{InMemorySessionService, SessionService};
-use pleach_testing::{FaultPlan, FaultySessions, Operation};
+use pleach_testkit::{FaultPlan, FaultySessions, Operation};
 use tokio::runtime::Runtime;
 
 /// The maximum number of polls for an event. None of the small workflows needs as many.

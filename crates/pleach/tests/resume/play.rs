@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use pleach::prelude::*;
 use pleach::{
-    BoxFuture, Clock, Event, Question, QuestionKind, Run, RunRequest, Session, SessionError, SessionKey, SignalOptions,
-    SignalOutcome,
+    Event, Question, QuestionKind, Run, RunRequest, Session, SessionError, SessionKey, SignalOptions, SignalOutcome,
 };
-use pleach_testkit::FixedClock;
+use pleach_contract::TestClock;
 use serde_json::Value;
 
 use crate::bodies::{answer, is_due, topic};
@@ -68,7 +67,7 @@ impl<'a> Play<'a> {
             sessions = Arc::new(cut_in_append(sessions, appends, stored));
         }
         let runner = Runner::builder(self.app.as_str()).root(root(self.flow, &self.world)).sessions(sessions);
-        runner.resumable(self.flow.resumable).clock(NoDeadlines::default()).ids(self.world.ids()).build().unwrap()
+        runner.resumable(self.flow.resumable).clock(clock_without_deadlines()).ids(self.world.ids()).build().unwrap()
     }
 
     /// Plays from the beginning to the end. Returns `None` if the run was cut off before its end.
@@ -216,19 +215,9 @@ fn answered(open: &[Question], one_by_one: bool) -> Vec<&Question> {
     }
 }
 
-/// A clock whose pauses between attempts end at once. Its deadlines never come, because the play itself answers
-/// questions at their deadlines.
-#[derive(Clone, Debug, Default)]
-struct NoDeadlines(FixedClock);
-
-impl Clock for NoDeadlines {
-    fn now(&self) -> f64 {
-        self.0.now()
-    }
-
-    fn sleep(&self, duration: Duration) -> BoxFuture<'static, ()> {
-        if duration < Duration::from_secs(20) { self.0.sleep(duration) } else { Box::pin(std::future::pending()) }
-    }
+/// Returns a clock whose pauses between attempts end at once and whose deadlines never come: the play answers questions at their deadlines.
+fn clock_without_deadlines() -> TestClock {
+    TestClock::skipping_only(|duration| duration < Duration::from_secs(20))
 }
 
 fn request() -> RunRequest {

@@ -4,7 +4,7 @@
 use proptest::strategy::{Strategy, Union};
 
 #[cfg(feature = "postgres")]
-use pleach_testkit::Schema;
+use pleach_contract::own_tests::Schema;
 
 use crate::cases::check;
 use crate::check::{live, resumed};

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use pleach::prelude::*;
 use pleach::{Question, QuestionKind, REQUEST_CONFIRMATION};
-use pleach_testing::{ResumeProperty, ScriptedHuman};
+use pleach_testkit::{ResumeProperty, ScriptedHuman};
 use proptest::strategy::Strategy;
 use serde_json::{Value, json};
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use pleach::model::LlmRequest;
 use pleach::{Context, NodeError};
-use pleach_testkit::SeqIds;
+use pleach_contract::CountedIds;
 
 /// Counts by the path of a run or by the key of a call.
 pub(crate) type Counts = BTreeMap<String, u32>;
@@ -13,7 +13,7 @@ pub(crate) type Counts = BTreeMap<String, u32>;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct World {
     inner: Arc<Mutex<Inner>>,
-    ids: SeqIds,
+    ids: CountedIds,
 }
 
 #[derive(Debug, Default)]
@@ -87,7 +87,7 @@ impl World {
     }
 
     /// Ids that no two processes share.
-    pub(crate) fn ids(&self) -> SeqIds {
+    pub(crate) fn ids(&self) -> CountedIds {
         self.ids.clone()
     }
 }

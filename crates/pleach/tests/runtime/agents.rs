@@ -9,7 +9,7 @@ use pleach::{
     AgentMode, AgentTool, CallbackContext, Content, FunctionResponse, InMemorySessionService, LoopAgent, Node,
     NodeError, NodeTool, ParallelAgent, RunRequest, SequentialAgent, exit_loop,
 };
-use pleach_testkit::RuntimeClock;
+use pleach_contract::TestClock;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -711,7 +711,7 @@ async fn an_agent_keeps_its_time_limit() {
     });
     let model = Arc::new(ScriptedModel::calling("slow", json!({})).then_text("done"));
     let agent = LlmAgent::builder("helper").model(Arc::clone(&model)).tool(slow).timeout(limit).build().unwrap();
-    let runner = Runner::builder("t").root(agent).clock(RuntimeClock::start()).build().unwrap();
+    let runner = Runner::builder("t").root(agent).clock(TestClock::running()).build().unwrap();
     let begun = tokio::time::Instant::now();
     let mut run = runner.run("ana", "s1", "go");
     let invocation = run.next().await.unwrap().unwrap().invocation_id().clone();

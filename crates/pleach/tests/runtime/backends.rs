@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use pleach::{InMemorySessionService, Runner, RunnerBuilder, RunnerExt as _, SessionService};
-use pleach_testkit::Schema;
+use pleach_contract::own_tests::Schema;
 use tempfile::TempDir;
 
 /// The backend in which a test keeps its sessions.

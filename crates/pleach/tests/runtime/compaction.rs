@@ -11,7 +11,7 @@ use pleach::{
     FunctionResponse, InMemorySessionService, Part, Run, RunRequest, RunnerBuilder, Session, SessionServiceExt,
     Summary, summary_event,
 };
-use pleach_testkit::FixedClock;
+use pleach_contract::TestClock;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -70,7 +70,7 @@ fn app(config: EventsCompactionConfig) -> (Runner, Sessions) {
 
 fn with_root(builder: RunnerBuilder, config: EventsCompactionConfig) -> (Runner, Sessions) {
     let sessions = Arc::new(InMemorySessionService::new());
-    let runner = builder.sessions(Arc::clone(&sessions)).clock(FixedClock::default()).events_compaction_config(config);
+    let runner = builder.sessions(Arc::clone(&sessions)).clock(TestClock::skipping()).events_compaction_config(config);
     (runner.build().unwrap(), sessions)
 }
 

@@ -8,7 +8,7 @@ use pleach::{
     ConfirmationRequest, FollowOptions, InMemorySessionService, QuestionKind, Revision, RunError, RunRequest,
     RunnerBuilder,
 };
-use pleach_testkit::{RuntimeClock, SeqIds};
+use pleach_contract::{CountedIds, TestClock};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
@@ -54,7 +54,7 @@ fn agent(tool: FunctionTool) -> LlmAgent {
 
 fn builder(agent: LlmAgent) -> RunnerBuilder {
     let sessions = Arc::new(InMemorySessionService::new());
-    Runner::builder("t").root(agent).sessions(sessions).clock(RuntimeClock::start()).ids(SeqIds::new())
+    Runner::builder("t").root(agent).sessions(sessions).clock(TestClock::running()).ids(CountedIds::new())
 }
 
 #[tokio::test(start_paused = true)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pleach::prelude::*;
 use pleach::{DrainOptions, Drained, InMemorySessionService, Overdue, RunEnd, SessionKey};
-use pleach_testkit::HeldClock;
+use pleach_contract::TestClock;
 use tokio::task::JoinHandle;
 
 use crate::script::{Script, scripted};
@@ -17,17 +17,17 @@ struct Stage {
     script: Script,
     runner: Runner,
     sessions: Arc<InMemorySessionService>,
-    clock: HeldClock,
+    clock: TestClock,
 }
 
 /// A workflow of `first`, which returns 1, and a scripted node.
 fn stage() -> Stage {
-    let (sessions, clock) = (Arc::new(InMemorySessionService::new()), HeldClock::default());
+    let (sessions, clock) = (Arc::new(InMemorySessionService::new()), TestClock::new());
     let (script, runner) = process(&sessions, &clock);
     Stage { script, runner, sessions, clock }
 }
 
-fn process(sessions: &Arc<InMemorySessionService>, clock: &HeldClock) -> (Script, Runner) {
+fn process(sessions: &Arc<InMemorySessionService>, clock: &TestClock) -> (Script, Runner) {
     let (script, node) = scripted();
     let mut wf = Workflow::builder("wf");
     let first = wf.node("first", async || 1);
@@ -73,7 +73,7 @@ async fn new_runs_are_refused_and_running_ones_may_end() {
     assert_eq!(ends(&drained), [("s1", Some(RunEnd::Done))]);
     assert!(drained.is_complete());
     assert_eq!(run.output::<String>().await.unwrap(), "done");
-    assert_eq!(stage.clock.wake(), 9 * SECOND);
+    assert_eq!(stage.clock.sleeps(), [9 * SECOND]);
     assert_eq!(stage.runner.drain(SECOND).await, Drained::default(), "a drained Runner stays drained");
 }
 
@@ -83,7 +83,7 @@ async fn r1025_a_run_cut_off_at_the_deadline_is_resumed_in_the_next_process() {
     let run = stage.runner.run("ana", "s1", "go").detach();
     stage.script.fragment("there").await;
     let drained = stage.drain(SECOND).await;
-    stage.clock.wake();
+    assert_eq!(stage.clock.end_sleeps_of(SECOND), 1);
     let drained = drained.await.unwrap();
     assert_eq!((ends(&drained), drained.is_complete()), (vec![("s1", Some(RunEnd::Cut))], false));
     run.await.unwrap();
@@ -100,7 +100,7 @@ async fn r1130_a_run_aborted_at_the_deadline_is_sealed() {
     let run = stage.runner.run("ana", "s1", "go").detach();
     stage.script.fragment("there").await;
     let drained = stage.drain(DrainOptions::new(SECOND).overdue(Overdue::Abort)).await;
-    stage.clock.wake();
+    assert_eq!(stage.clock.end_sleeps_of(SECOND), 1);
     assert_eq!(ends(&drained.await.unwrap()), [("s1", Some(RunEnd::Aborted))]);
     run.await.unwrap();
     let seal = ": INVOCATION_ABORTED: Invocation was aborted by client.";
@@ -117,9 +117,9 @@ async fn a_run_with_a_reader_is_cut_when_its_reader_asks_and_not_waited_for_othe
     let drained = stage.drain(DrainOptions::new(SECOND).grace(3 * SECOND)).await;
     let reader = tokio::spawn(async move { read.next().await.is_none() });
     tokio::task::yield_now().await;
-    assert_eq!(stage.clock.wake(), SECOND);
+    assert_eq!(stage.clock.end_sleeps_of(SECOND), 1);
     assert!(reader.await.unwrap(), "it waited for its node and is woken");
-    assert_eq!(stage.clock.wake(), 3 * SECOND);
+    assert_eq!(stage.clock.end_sleeps_of(3 * SECOND), 1);
     assert_eq!(ends(&drained.await.unwrap()), [("s1", Some(RunEnd::Cut)), ("s2", None)]);
     assert!(unread.next().await.is_none());
 }

@@ -7,7 +7,7 @@ use pleach::{
     FunctionCall, FunctionResponse, InMemorySessionService, ListQuestions, Question, QuestionKind, Session, SessionKey,
     SessionServiceExt, open_questions,
 };
-use pleach_testkit::SeqIds;
+use pleach_contract::CountedIds;
 use serde_json::{Value, json};
 
 use crate::gated::Gated;
@@ -222,7 +222,7 @@ async fn the_inbox_of_many_sessions_loads_no_session() {
     let ask = async || RequestInput::<bool>::ask("manager", "Refund?").assign_to("team lead");
     let sessions = Gated::new();
     let root = FunctionNode::new("ask", ask);
-    let runner = Runner::builder("t").root(root).sessions(sessions.clone()).ids(SeqIds::new()).build().unwrap();
+    let runner = Runner::builder("t").root(root).sessions(sessions.clone()).ids(CountedIds::new()).build().unwrap();
     for number in 0..300 {
         trace(runner.run(format!("user{}", number % 3), format!("s{number}"), "go")).await;
     }

@@ -10,7 +10,7 @@ use pleach::{
     AbortSignal, AgentMode, Detached, FunctionCall, InMemorySessionService, LlmAgent, Node, Run, RunEnd, RunRequest,
     SessionError, SessionService,
 };
-use pleach_testkit::{FixedClock, SeqIds};
+use pleach_contract::{CountedIds, TestClock};
 use serde_json::json;
 
 use crate::gated::Gated;
@@ -38,7 +38,7 @@ fn chain(bodies: &Arc<AtomicUsize>) -> Workflow<Dynamic, usize> {
 }
 
 fn over(root: impl Node, sessions: impl SessionService) -> Runner {
-    Runner::builder("t").root(root).sessions(sessions).clock(FixedClock::default()).build().unwrap()
+    Runner::builder("t").root(root).sessions(sessions).clock(TestClock::skipping()).build().unwrap()
 }
 
 fn start(runner: &Runner, text: &str) -> Run {
@@ -247,7 +247,7 @@ async fn a_finished_invocation_returns_its_output_and_stores_nothing() {
     for resumable in [false, true] {
         let (bodies, sessions) = (Arc::default(), Arc::new(InMemorySessionService::new()));
         let builder = Runner::builder("t").root(chain(&bodies)).sessions(Arc::clone(&sessions));
-        let runner = builder.clock(FixedClock::default()).ids(SeqIds::new()).resumable(resumable).build().unwrap();
+        let runner = builder.clock(TestClock::skipping()).ids(CountedIds::new()).resumable(resumable).build().unwrap();
         start(&runner, "go").output::<usize>().await.unwrap();
         let before = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
         assert_eq!(start(&runner, "go").output::<usize>().await.unwrap(), NODES - 1);
@@ -269,7 +269,7 @@ async fn a_waiting_invocation_returns_its_questions_and_stores_nothing() {
         wf.edge(START, first).edge(first, ask.dynamic());
         let sessions = Arc::new(InMemorySessionService::new());
         let builder = Runner::builder("t").root(wf.build_to(ask).unwrap()).sessions(Arc::clone(&sessions));
-        let runner = builder.clock(FixedClock::default()).ids(SeqIds::new()).resumable(resumable).build().unwrap();
+        let runner = builder.clock(TestClock::skipping()).ids(CountedIds::new()).resumable(resumable).build().unwrap();
         let asked = join_all((0..3).map(|_| start(&runner, "go").output::<String>())).await;
         let before = sessions.get_session(&key(), Default::default()).await.unwrap().unwrap();
         let again = start(&runner, "go").output::<String>().await;
@@ -417,7 +417,7 @@ async fn a_start_of_an_invocation_that_waits_again_returns_its_open_questions() 
         let ask = wf.add(ask.rerun_on_resume(true));
         let sessions = Arc::new(InMemorySessionService::new());
         let builder = Runner::builder("t").root(wf.edge(START, ask).build().unwrap()).sessions(sessions);
-        let runner = builder.clock(FixedClock::default()).ids(SeqIds::new()).resumable(resumable).build().unwrap();
+        let runner = builder.clock(TestClock::skipping()).ids(CountedIds::new()).resumable(resumable).build().unwrap();
         trace(start(&runner, "go")).await;
         trace(runner.answer("s1", "a", true).unwrap()).await;
         let before = events(&runner).await;
@@ -570,7 +570,7 @@ async fn an_invocation_that_a_plugin_ended_returns_its_end_and_stores_nothing() 
     for resumable in [false, true] {
         let bodies = Arc::default();
         let builder = Runner::builder("t").root(chain(&bodies)).sessions(InMemorySessionService::new());
-        let runner = builder.clock(FixedClock::default()).resumable(resumable).plugin(AnsweringPlugin).build().unwrap();
+        let runner = builder.clock(TestClock::skipping()).resumable(resumable).plugin(AnsweringPlugin).build().unwrap();
         assert_eq!(trace(start(&runner, "go")).await, [": says no"]);
         let before = events(&runner).await;
         let mut again = start(&runner, "go");

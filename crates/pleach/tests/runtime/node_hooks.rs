@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use pleach::prelude::*;
 use pleach::{BoxError, Hook, InMemorySessionService, Node, NodeInput, NodeSpec, Plugin, RunRequest};
-use pleach_testkit::{FixedClock, SeqIds};
+use pleach_contract::{CountedIds, TestClock};
 use serde_json::{Value, json};
 
 use crate::support::{key, stored, trace};
@@ -70,7 +70,7 @@ impl Plugin for Spy {
 fn spied(root: impl Node) -> (Runner, Arc<InMemorySessionService>, Spy) {
     let (sessions, spy) = (Arc::new(InMemorySessionService::new()), Spy::default());
     let builder = Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).plugin(spy.clone());
-    (builder.clock(FixedClock::default()).ids(SeqIds::new()).build().unwrap(), sessions, spy)
+    (builder.clock(TestClock::skipping()).ids(CountedIds::new()).build().unwrap(), sessions, spy)
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use pleach::{
     AgentTool, CallbackContext, IdGen, InMemorySessionService, LoopAgent, Node, ParallelAgent, RandomIds,
     SequentialAgent,
 };
-use pleach_testkit::{FixedClock, SeqIds};
+use pleach_contract::{CountedIds, TestClock};
 use serde_json::{Value, json};
 
 use crate::support::{key, trace};
@@ -44,12 +44,12 @@ fn agent(name: &str, model: &ScriptedModel) -> LlmAgent {
 pub(crate) struct App {
     pub(crate) runner: Runner,
     pub(crate) sessions: Arc<InMemorySessionService>,
-    pub(crate) clock: FixedClock,
+    pub(crate) clock: TestClock,
     pub(crate) budget: BudgetPlugin,
 }
 
 pub(crate) fn app(root: impl Node, budget: BudgetPluginBuilder) -> App {
-    app_with(root, budget.build().unwrap(), Arc::new(InMemorySessionService::new()), SeqIds::new())
+    app_with(root, budget.build().unwrap(), Arc::new(InMemorySessionService::new()), CountedIds::new())
 }
 
 /// An app in a new process that shares its sessions with others.
@@ -58,7 +58,7 @@ pub(crate) fn app_of(root: impl Node, budget: BudgetPlugin, sessions: Arc<InMemo
 }
 
 fn app_with(root: impl Node, budget: BudgetPlugin, sessions: Arc<InMemorySessionService>, ids: impl IdGen) -> App {
-    let clock = FixedClock::default();
+    let clock = TestClock::skipping();
     let builder = Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).resumable(true);
     let builder = builder.clock(clock.clone()).ids(ids).plugin(budget.clone());
     App { runner: builder.build().unwrap(), sessions, clock, budget }

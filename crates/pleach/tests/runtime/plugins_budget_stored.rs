@@ -132,7 +132,7 @@ async fn the_time_of_a_pause_is_not_the_runs() {
     let app = app(helper(&model), BudgetPlugin::builder().per_run(limits));
     trace(app.runner.run("ana", "s1", "go")).await;
     let open = app.runner.questions(key()).await.unwrap();
-    app.clock.advance(DAY);
+    app.clock.advance(DAY).await;
     let run = app.runner.answer(key(), &open[0], json!({"confirmed": true})).unwrap();
     assert_eq!(run.reply().await.unwrap(), "paid");
 }
@@ -183,11 +183,11 @@ async fn each_window_begins_with_nothing_used() {
     for (user, expected) in [("ana", "hi"), ("ben", "hi"), ("eva", refused)] {
         assert_eq!(says(&first, user, "s").await, expected);
     }
-    first.clock.advance(DAY);
+    first.clock.advance(DAY).await;
     assert_eq!(says(&first, "ana", "s").await, "hi");
     // Another process reads the start of the window from the state.
     let second = app_of(helper(&talker()), budget(), Arc::clone(&sessions));
-    second.clock.advance(DAY);
+    second.clock.advance(DAY).await;
     assert_eq!(says(&second, "ben", "s").await, "hi");
     assert_eq!(says(&second, "eva", "s").await, refused);
     let state =

@@ -8,7 +8,7 @@ use pleach::{
     ArtifactError, ArtifactKey, ArtifactResult, ArtifactScope, ArtifactService, ArtifactVersion, Blob, BoxFuture,
     Bytes, InMemoryArtifactService, Node, SaveArtifact, Session,
 };
-use pleach_testkit::{FixedClock, SeqIds};
+use pleach_contract::{CountedIds, TestClock};
 use serde_json::json;
 
 use crate::support::{key, trace};
@@ -24,7 +24,7 @@ fn file(name: Option<&str>, size: usize) -> Part {
 }
 
 async fn play(root: impl Node, parts: Vec<Part>, artifacts: Option<impl ArtifactService>) -> Session {
-    let mut builder = Runner::builder("t").root(root).ids(SeqIds::new()).plugin(SaveFilesAsArtifactsPlugin::new());
+    let mut builder = Runner::builder("t").root(root).ids(CountedIds::new()).plugin(SaveFilesAsArtifactsPlugin::new());
     if let Some(artifacts) = artifacts {
         builder = builder.artifacts(artifacts);
     }
@@ -34,7 +34,7 @@ async fn play(root: impl Node, parts: Vec<Part>, artifacts: Option<impl Artifact
 }
 
 fn in_memory() -> Arc<InMemoryArtifactService> {
-    Arc::new(InMemoryArtifactService::with_clock(Arc::new(FixedClock::default())))
+    Arc::new(InMemoryArtifactService::with_clock(Arc::new(TestClock::skipping())))
 }
 
 fn agent() -> LlmAgent {

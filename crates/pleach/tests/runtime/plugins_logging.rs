@@ -6,7 +6,7 @@ use pleach::model::{LlmResponse, ScriptedReply};
 use pleach::plugins::LoggingPlugin;
 use pleach::prelude::*;
 use pleach::{AuthConfig, Node, RunRequest, ToolContext};
-use pleach_testkit::SeqIds;
+use pleach_contract::CountedIds;
 use serde_json::json;
 
 use crate::support::{key, trace};
@@ -21,7 +21,7 @@ fn kept() -> (LoggingPlugin, Lines) {
 }
 
 fn runner(root: impl Node, plugin: LoggingPlugin) -> Runner {
-    Runner::builder("t").root(root).ids(SeqIds::new()).plugin(plugin).build().unwrap()
+    Runner::builder("t").root(root).ids(CountedIds::new()).plugin(plugin).build().unwrap()
 }
 
 /// The lines without the invocation id that each begins with.
@@ -100,8 +100,8 @@ async fn hidden_contents_are_hidden_in_names_as_well() {
     });
     let end = wf.node("end", async || "over");
     wf.edge(START, decide).route(decide, "diagnosis", end);
-    let artifacts = pleach::InMemoryArtifactService::with_clock(Arc::new(pleach_testkit::FixedClock::default()));
-    let runner = Runner::builder("t").root(wf.build().unwrap()).ids(SeqIds::new()).artifacts(artifacts);
+    let artifacts = pleach::InMemoryArtifactService::with_clock(Arc::new(pleach_contract::TestClock::skipping()));
+    let runner = Runner::builder("t").root(wf.build().unwrap()).ids(CountedIds::new()).artifacts(artifacts);
     trace(runner.plugin(plugin.hide_contents()).build().unwrap().run("ana", "s1", "go")).await;
     let (plugin, invented) = kept();
     let model = ScriptedModel::calling("tell_about_illness", json!({})).then_text("ok");
@@ -216,7 +216,7 @@ impl<S: tracing::Subscriber> tracing_subscriber::Layer<S> for Recorder {
 async fn lines_go_to_tracing_unless_another_target_is_set() {
     let recorder = Recorder::default();
     let subscriber = tracing_subscriber::layer::SubscriberExt::with(tracing_subscriber::registry(), recorder.clone());
-    let _guard = pleach_testkit::subscribe(subscriber);
+    let _guard = pleach_contract::own_tests::subscribe(subscriber);
     trace(runner(FunctionNode::new("n", async || 1), LoggingPlugin::new()).run("ana", "s1", "go")).await;
     let lines = recorder.0.lock().unwrap().clone();
     let ends = |line: &String| line.starts_with("INFO pleach::plugins::logging [e-") && line.ends_with("] run ends");

@@ -9,7 +9,7 @@ use pleach::{
     BoxFuture, Content, EventsCompactionConfig, EventsSummarizer, FunctionCall, FunctionResponse,
     InMemorySessionService, LlmSummarizer, Part, RunRequest, Summary,
 };
-use pleach_testkit::{FixedClock, SeqIds};
+use pleach_contract::{CountedIds, TestClock};
 use serde_json::{Map, Value, json};
 
 use crate::support::{key, trace};
@@ -58,7 +58,7 @@ fn app() -> App {
     let config = EventsCompactionConfig::new(Shared(Arc::new(summaries))).with_token_threshold(50, 1);
     let sessions = Arc::new(InMemorySessionService::new());
     let builder = Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).events_compaction_config(config);
-    let runner = builder.clock(FixedClock::default()).ids(SeqIds::new()).build().unwrap();
+    let runner = builder.clock(TestClock::skipping()).ids(CountedIds::new()).build().unwrap();
     App { runner, sessions, agent, summarizer }
 }
 

@@ -8,7 +8,7 @@ use pleach::{
     AnswerOptions, CreateSession, FunctionCall, Hook, InMemorySessionService, InvocationContext, Node, Plugin, RunEnd,
     RunRequest, SessionServiceExt as _,
 };
-use pleach_testkit::FixedClock;
+use pleach_contract::TestClock;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -21,7 +21,7 @@ async fn count(runner: &Runner) -> usize {
 
 fn in_app(root: impl Node, resumable: bool) -> (Runner, Arc<InMemorySessionService>) {
     let sessions = Arc::new(InMemorySessionService::new());
-    let builder = Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).clock(FixedClock::default());
+    let builder = Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).clock(TestClock::skipping());
     (builder.resumable(resumable).build().unwrap(), sessions)
 }
 

@@ -8,7 +8,7 @@ use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use pleach::prelude::*;
 use pleach::{InMemorySessionService, JoinNode, Node, Run, RunOptions, RunRequest};
-use pleach_testkit::SeqIds;
+use pleach_contract::CountedIds;
 use serde_json::{Value, json};
 
 use crate::support::{runner, stored, trace};
@@ -17,7 +17,7 @@ use crate::support::{runner, stored, trace};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Sessions {
     pub(crate) stored: Arc<InMemorySessionService>,
-    ids: SeqIds,
+    ids: CountedIds,
 }
 
 /// The Runner of a new process over the same sessions.

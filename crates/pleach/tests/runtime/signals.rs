@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use pleach::prelude::*;
 use pleach::{RunConfig, RunError, RunProgress, RunRequest, SignalOptions, SignalOutcome};
+use pleach_contract::TestClock;
 use serde_json::{Value, json};
 
 use crate::backends::{Backend, on_backends};
 use crate::support::{rerun, trace};
 use crate::world::World;
-use pleach_testing::TestClock;
 
 /// A workflow that waits for a person and then for three signals with one name.
 fn parcels() -> Workflow {

@@ -297,7 +297,7 @@ async fn a_wait_of_an_earlier_invocation_gets_its_signal_despite_a_run_that_load
 #[tokio::test(start_paused = true)]
 async fn a_task_that_begins_to_wait_while_a_signal_is_stored_finds_it() {
     let world = World::new();
-    let plan = FaultPlan::new().clock(world.clock).delay(Operation::Append, 2, MINUTE);
+    let plan = FaultPlan::new().clock(world.clock.clone()).delay(Operation::Append, 2, MINUTE);
     let sessions = FaultySessions::new(Arc::clone(&world.sessions), plan);
     let runner = world.builder().sessions(sessions).root(rerun("work", async |ctx: Context| {
         let own = ctx.clone();
@@ -332,7 +332,7 @@ async fn a_lost_reply_of_a_signal_harms_neither_the_run_nor_its_sender() {
 #[tokio::test(start_paused = true)]
 async fn a_run_that_is_dropped_while_it_stores_a_signal_has_kept_it() {
     let world = World::new();
-    let plan = FaultPlan::new().clock(world.clock).delay(Operation::Append, 2, MINUTE / 2);
+    let plan = FaultPlan::new().clock(world.clock.clone()).delay(Operation::Append, 2, MINUTE / 2);
     let sessions = FaultySessions::new(Arc::clone(&world.sessions), plan);
     let runner = world.builder().sessions(sessions).root(slow()).build().unwrap();
     let mut run = runner.run("ana", "s1", "go");
@@ -359,7 +359,7 @@ async fn a_run_that_is_dropped_while_it_stores_a_signal_has_kept_it() {
 #[tokio::test(start_paused = true)]
 async fn a_signal_after_the_end_of_the_root_is_refused() {
     let world = World::new();
-    let plan = FaultPlan::new().clock(world.clock).delay(Operation::Append, 2, MINUTE);
+    let plan = FaultPlan::new().clock(world.clock.clone()).delay(Operation::Append, 2, MINUTE);
     let sessions = FaultySessions::new(Arc::clone(&world.sessions), plan);
     let runner = world.builder().sessions(sessions).root(FunctionNode::new("one", async || 1)).build().unwrap();
     let run = runner.run("ana", "s1", "go").detach();
@@ -374,7 +374,7 @@ async fn a_signal_after_the_end_of_the_root_is_refused() {
 #[tokio::test(start_paused = true)]
 async fn signals_that_wait_are_stored_before_an_event_that_was_sent_meanwhile() {
     let world = World::new();
-    let plan = FaultPlan::new().clock(world.clock).delay(Operation::Append, 2, 3 * MINUTE);
+    let plan = FaultPlan::new().clock(world.clock.clone()).delay(Operation::Append, 2, 3 * MINUTE);
     let sessions = FaultySessions::new(Arc::clone(&world.sessions), plan);
     let root = FunctionNode::new("one", async || {
         tokio::time::sleep(2 * MINUTE).await;

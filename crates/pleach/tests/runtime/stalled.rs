@@ -9,7 +9,7 @@ use std::time::Duration;
 use futures::poll;
 use pleach::prelude::*;
 use pleach::{DrainOptions, Node, Overdue, RetryConfig, Run, RunRequest, SessionService};
-use pleach_testkit::HeldClock;
+use pleach_contract::TestClock;
 
 use crate::gated::Gated;
 use crate::script::{rest, take};
@@ -17,7 +17,7 @@ use crate::support::{key, line, stored, trace};
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn over(root: impl Node, sessions: impl SessionService, clock: &HeldClock) -> Runner {
+fn over(root: impl Node, sessions: impl SessionService, clock: &TestClock) -> Runner {
     Runner::builder("t").root(root).sessions(sessions).clock(clock.clone()).build().unwrap()
 }
 
@@ -60,12 +60,12 @@ async fn a_run_that_is_dropped_at_a_stalled_append_is_resumed_and_loses_nothing(
         for is_stored in [false, true] {
             let case = format!("append {stalls_at}, stored: {is_stored}");
             let (bodies, gated) = (Arc::default(), Gated::stalling(stalls_at, is_stored));
-            let runner = over(chain(&bodies), gated.clone(), &HeldClock::default());
+            let runner = over(chain(&bodies), gated.clone(), &TestClock::new());
             let mut run = runner.start(RunRequest::new(key()).message("1").invocation_id("mine"));
             let shown = until_stalled(&mut run).await;
             assert_eq!(shown.len(), stalls_at.saturating_sub(1), "{case}: an event is not shown before it is stored");
             drop(run);
-            let there = over(chain(&bodies), Arc::clone(&gated.sessions), &HeldClock::default());
+            let there = over(chain(&bodies), Arc::clone(&gated.sessions), &TestClock::new());
             let began = stalls_at > 0 || is_stored;
             let run = if began {
                 there.resume("ana", "s1", "mine")
@@ -90,8 +90,8 @@ async fn a_run_that_is_dropped_at_a_stalled_append_is_resumed_and_loses_nothing(
 async fn a_stalled_append_holds_up_its_run_and_no_other_one() {
     let (bodies, gated) = (Arc::default(), Gated::stalling(2, false));
     let (runner, beside) = (
-        over(chain(&bodies), gated.clone(), &HeldClock::default()),
-        over(chain(&Arc::default()), Arc::clone(&gated.sessions), &HeldClock::default()),
+        over(chain(&bodies), gated.clone(), &TestClock::new()),
+        over(chain(&Arc::default()), Arc::clone(&gated.sessions), &TestClock::new()),
     );
     let run = runner.run("ana", "s1", "1").detach();
     let mut follow = run.follow(None).await.unwrap();
@@ -108,7 +108,7 @@ async fn a_stalled_append_holds_up_its_run_and_no_other_one() {
 #[tokio::test]
 async fn a_drain_does_not_wait_for_a_stalled_append_beyond_its_grace() {
     for overdue in [Overdue::Cut, Overdue::Abort] {
-        let (bodies, gated, clock) = (Arc::default(), Gated::stalling(2, false), HeldClock::default());
+        let (bodies, gated, clock) = (Arc::default(), Gated::stalling(2, false), TestClock::new());
         let runner = over(chain(&bodies), gated.clone(), &clock);
         let run = runner.run("ana", "s1", "1").detach();
         let invocation = run.invocation_id().await.unwrap();
@@ -119,9 +119,9 @@ async fn a_drain_does_not_wait_for_a_stalled_append_beyond_its_grace() {
         for _ in 0..9 {
             tokio::task::yield_now().await;
         }
-        assert_eq!(clock.wake(), SECOND);
+        assert_eq!(clock.end_sleeps_of(SECOND), 1);
         tokio::task::yield_now().await;
-        assert_eq!(clock.wake(), 2 * SECOND);
+        assert_eq!(clock.end_sleeps_of(2 * SECOND), 1);
         let drained = drain.await.unwrap();
         assert_eq!((drained.runs[0].end.clone(), drained.is_complete()), (None, false));
         gated.answer();
@@ -140,7 +140,7 @@ async fn a_drain_does_not_wait_for_a_stalled_append_beyond_its_grace() {
 #[tokio::test]
 async fn r410_a_node_that_times_out_while_its_output_is_stored_fails_or_is_tried_again() {
     for retries in [false, true] {
-        let (runs, gated, clock) = (Arc::new(AtomicUsize::new(0)), Gated::stalling(1, false), HeldClock::default());
+        let (runs, gated, clock) = (Arc::new(AtomicUsize::new(0)), Gated::stalling(1, false), TestClock::new());
         let root = || {
             let runs = Arc::clone(&runs);
             let node = FunctionNode::new("n", move || {
@@ -153,7 +153,7 @@ async fn r410_a_node_that_times_out_while_its_output_is_stored_fails_or_is_tried
         let runner = over(root(), gated.clone(), &clock);
         let mut run = runner.start(RunRequest::new(key()).message("1").invocation_id("mine"));
         assert_eq!(until_stalled(&mut run).await, [""; 0]);
-        assert_eq!(clock.wake(), SECOND);
+        assert_eq!(clock.end_sleeps_of(SECOND), 1);
         assert_eq!(until_stalled(&mut run).await, [""; 0]);
         gated.answer();
         let timed_out = "NodeTimeoutError: Node 'n' timed out after 1.0 seconds.";
@@ -177,7 +177,7 @@ async fn a_run_whose_message_is_never_stored_can_be_dropped_and_leaves_nothing()
             pending::<i64>()
         }
     });
-    let runner = over(node, gated.clone(), &HeldClock::default());
+    let runner = over(node, gated.clone(), &TestClock::new());
     let mut run = runner.run("ana", "s1", "1");
     assert_eq!(until_stalled(&mut run).await, [""; 0]);
     assert_eq!(run.end(), None);

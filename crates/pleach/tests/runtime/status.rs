@@ -6,7 +6,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use pleach::prelude::*;
 use pleach::testkit::{FaultPlan, FaultySessions, Operation};
 use pleach::{Event, GetSessionConfig, ListUnfinished, Node, RunProgress, SessionKey, SessionServiceExt as _};
-use pleach_testkit::FixedClock;
+use pleach_contract::TestClock;
 
 use crate::gated::Gated;
 use crate::replay::{Sessions, play, process};
@@ -121,20 +121,20 @@ async fn a_session_without_a_message_is_new_and_one_of_another_root_has_changed(
 }
 
 /// A process with a clock that the test sets.
-fn process_at(clock: &FixedClock, root: impl Node, sessions: &Sessions) -> Runner {
+fn process_at(clock: &TestClock, root: impl Node, sessions: &Sessions) -> Runner {
     let runner = Runner::builder("t").root(root).sessions(std::sync::Arc::clone(&sessions.stored));
     runner.clock(clock.clone()).build().unwrap()
 }
 
 #[tokio::test]
 async fn a_process_resumes_invocations_that_were_cut_off_and_have_been_idle() {
-    let (sessions, clock) = (Sessions::default(), FixedClock::at(1_000.0));
+    let (sessions, clock) = (Sessions::default(), TestClock::starting_at(UNIX_EPOCH + Duration::from_secs(1_000)));
     let first = process_at(&clock, root(), &sessions);
     for session in ["a", "b"] {
         cut(&first, session).await;
         play(first.run("ana", &*format!("{session}-done"), "go")).await;
         trace(first.run("ana", &*format!("{session}-fail"), "fail")).await;
-        clock.set(2_000.0);
+        clock.jump_to(2_000.0);
     }
     let at = |seconds: u64| UNIX_EPOCH + Duration::from_secs(seconds);
     let ids = |items: &[pleach::SessionStatus]| -> Vec<String> {
@@ -366,9 +366,9 @@ async fn if_two_processes_recover_at_once_one_continues_each_session() {
         wf.edge(START, first).edge(first, second);
         wf.build().unwrap()
     };
-    let clock = pleach_testkit::RuntimeClock::start();
+    let clock = TestClock::running();
     let process = |sessions: std::sync::Arc<dyn pleach::SessionService>| {
-        let runner = Runner::builder("t").root(root()).sessions(sessions).clock(clock);
+        let runner = Runner::builder("t").root(root()).sessions(sessions).clock(clock.clone());
         runner.heartbeat(Duration::from_secs(20)).build().unwrap()
     };
     let stored = || std::sync::Arc::clone(&sessions.stored) as std::sync::Arc<dyn pleach::SessionService>;
@@ -377,7 +377,7 @@ async fn if_two_processes_recover_at_once_one_continues_each_session() {
     cut(&quick, "b").await;
     calls.store(0, std::sync::atomic::Ordering::Relaxed);
     tokio::time::sleep(Duration::from_secs(90)).await;
-    let plan = FaultPlan::new().clock(clock).delay(Operation::GetSession, 2, Duration::from_secs(5));
+    let plan = FaultPlan::new().clock(clock.clone()).delay(Operation::GetSession, 2, Duration::from_secs(5));
     let slow = process(std::sync::Arc::new(FaultySessions::new(stored(), plan)));
     let (late, resumed) = tokio::join!(slow.resume_unfinished(ListUnfinished::new()), async {
         tokio::time::sleep(Duration::from_secs(1)).await;
@@ -572,11 +572,11 @@ impl pleach::Plugin for SlowPlugin {
 #[tokio::test(start_paused = true)]
 async fn heartbeats_show_that_a_hook_after_an_agent_still_runs() {
     let (sessions, gate) = (Sessions::default(), Arc::new(tokio::sync::Notify::new()));
-    let clock = pleach_testkit::RuntimeClock::start();
+    let clock = TestClock::running();
     let process = |plugin: SlowPlugin| {
         let agent = LlmAgent::builder("helper").model(ScriptedModel::saying("hi").repeating()).build().unwrap();
         let runner = Runner::builder("t").root(agent).sessions(Arc::clone(&sessions.stored)).plugin(plugin);
-        runner.clock(clock).heartbeat(Duration::from_secs(2)).build().unwrap()
+        runner.clock(clock.clone()).heartbeat(Duration::from_secs(2)).build().unwrap()
     };
     let (here, there) = (process(SlowPlugin(Arc::clone(&gate))), process(SlowPlugin(Arc::default())));
     let run = here.run("ana", "s", "hello").detach();

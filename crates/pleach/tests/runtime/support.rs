@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use pleach::prelude::*;
 use pleach::{InMemorySessionService, Node, Run, SessionKey, SessionService};
-use pleach_testkit::{FixedClock, SeqIds};
+use pleach_contract::{CountedIds, TestClock};
 
 /// A Runner over `root` with sessions in memory, a fixed clock and counted ids.
 pub(crate) fn runner(root: impl Node) -> (Runner, Arc<InMemorySessionService>) {
@@ -15,7 +15,7 @@ pub(crate) fn runner(root: impl Node) -> (Runner, Arc<InMemorySessionService>) {
 pub(crate) fn runner_of_app(root: impl Node, resumable: bool) -> (Runner, Arc<InMemorySessionService>) {
     let sessions = Arc::new(InMemorySessionService::new());
     let builder = Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).resumable(resumable);
-    (builder.clock(FixedClock::default()).ids(SeqIds::new()).build().unwrap(), sessions)
+    (builder.clock(TestClock::skipping()).ids(CountedIds::new()).build().unwrap(), sessions)
 }
 
 /// A node that runs again when an answer comes, in a workflow of its own.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use pleach::prelude::*;
 use pleach::{BoxFuture, Hook, InMemorySessionService, Map, Plugin, ToolResult};
-use pleach_testkit::SeqIds;
+use pleach_contract::CountedIds;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -316,7 +316,7 @@ impl Plugin for Spy {
 
 pub(crate) fn spied(root: Workflow, spies: impl IntoIterator<Item = Spy>) -> (Runner, Arc<InMemorySessionService>) {
     let sessions = Arc::new(InMemorySessionService::new());
-    let mut builder = Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).ids(SeqIds::new());
+    let mut builder = Runner::builder("t").root(root).sessions(Arc::clone(&sessions)).ids(CountedIds::new());
     for spy in spies {
         builder = builder.plugin(spy);
     }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use pleach::prelude::*;
 use pleach::{InMemorySessionService, Node, RunnerBuilder, SessionService};
-use pleach_testing::{FaultPlan, FaultySessions, HeldTime};
-use pleach_testkit::{RuntimeClock, SeqIds};
+use pleach_contract::{CountedIds, TestClock};
+use pleach_testkit::{FaultPlan, FaultySessions, HeldTime};
 use serde_json::{Value, json};
 
 use crate::backends::Place;
@@ -22,8 +22,8 @@ async fn held(place: &Place) -> Arc<dyn SessionService> {
 #[derive(Clone)]
 pub(crate) struct World {
     pub(crate) sessions: Arc<dyn SessionService>,
-    pub(crate) clock: RuntimeClock,
-    ids: SeqIds,
+    pub(crate) clock: TestClock,
+    ids: CountedIds,
 }
 
 impl World {
@@ -37,7 +37,7 @@ impl World {
     }
 
     fn over(sessions: Arc<dyn SessionService>) -> Self {
-        Self { sessions, clock: RuntimeClock::start(), ids: SeqIds::new() }
+        Self { sessions, clock: TestClock::running(), ids: CountedIds::new() }
     }
 
     /// The same world for a process that has opened the place itself.
@@ -52,7 +52,7 @@ impl World {
 
     pub(crate) fn builder(&self) -> RunnerBuilder {
         let builder = Runner::builder("t").sessions(Arc::clone(&self.sessions));
-        builder.clock(self.clock).ids(self.ids.clone())
+        builder.clock(self.clock.clone()).ids(self.ids.clone())
     }
 
     pub(crate) async fn stored(&self) -> Vec<String> {

@@ -37,7 +37,7 @@ impl Recorder {
     /// Starts recording, until the guard is dropped.
     pub(crate) fn start() -> (Self, DefaultGuard) {
         let recorder = Self::default();
-        let guard = pleach_testkit::subscribe(Registry::default().with(recorder.clone()));
+        let guard = pleach_contract::own_tests::subscribe(Registry::default().with(recorder.clone()));
         (recorder, guard)
     }
 

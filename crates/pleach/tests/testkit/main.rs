@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "test code: a panic is how a rule fails")]
 
 mod clock;
+mod contract;
 mod faults;
 mod human;
 mod interleavings;

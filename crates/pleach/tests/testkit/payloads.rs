@@ -8,7 +8,7 @@ use pleach::{
     ArtifactScope, ArtifactService as _, Clock, FileArtifactService, InMemoryArtifactService, InMemorySessionService,
     PayloadSessions, SessionKey, SessionService, SystemClock, connect,
 };
-use pleach_testkit::Schema;
+use pleach_contract::own_tests::Schema;
 use serde_json::{Value, json};
 
 use crate::support::order;

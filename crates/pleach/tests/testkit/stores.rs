@@ -7,7 +7,7 @@ use pleach::testkit::{
     Effects, FaultPlan, FaultySessions, Operation, ResumeFault, ResumeProperty, ScriptedHuman, Trace,
 };
 use pleach::{CreateSession, InMemorySessionService, SessionError, SessionKey, SessionService, connect};
-use pleach_testkit::Schema;
+use pleach_contract::own_tests::Schema;
 
 use crate::support::order;
 

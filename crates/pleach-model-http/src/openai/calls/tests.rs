@@ -2,7 +2,7 @@
 
 use std::cell::Cell;
 
-use pleach_testkit::SeqIds;
+use pleach_contract::CountedIds;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use super::*;
 
 /// Returns the ids, names and arguments of the calls that the pieces make.
 fn joined(pieces: &[Value]) -> Result<Vec<(String, String, Value)>, String> {
-    let ids = SeqIds::default();
+    let ids = CountedIds::new();
     let mut calls = Calls::default();
     for piece in pieces {
         calls.push_piece(piece, |name| name.starts_with("get_"), &ids);
@@ -69,8 +69,8 @@ fn a_call_that_is_repeated_is_one() {
     check(&[whole(), piece(json!({"id": "a"}), "", "{\"n\":1}")], &one);
     check(&[whole(), piece(json!({"id": "a"}), "f", "{}")], &one);
     let mut calls = Calls::default();
-    calls.push_whole(&whole(), &SeqIds::default());
-    calls.push_whole(&whole(), &SeqIds::default());
+    calls.push_whole(&whole(), &CountedIds::new());
+    calls.push_whole(&whole(), &CountedIds::new());
     assert_eq!(calls.into_parts().unwrap().len(), 1);
 }
 
@@ -141,7 +141,7 @@ fn pieces_of_one_call_do_not_count_as_calls() {
     let texts = std::iter::once("{\"n\":\"".to_owned()).chain((0..5_000).map(|_| "x".to_owned()));
     for (number, text) in texts.chain(["\"}".to_owned()]).enumerate() {
         let announced =
-            calls.push_piece(&piece(json!({"index": 0, "id": number}), "f", &text), |_| false, &SeqIds::default());
+            calls.push_piece(&piece(json!({"index": 0, "id": number}), "f", &text), |_| false, &CountedIds::new());
         assert_eq!((announced.is_some(), calls.len()), (number == 0, 1));
     }
     assert_eq!(calls.into_parts().unwrap().len(), 1);
@@ -175,7 +175,7 @@ fn calls_that_cannot_be_read_are_named() {
     assert_eq!(fault(&[piece(at(), "", "{\"n\":1}")]), "a call has no name: `a`");
     assert_eq!(fault(&[piece(json!({}), "", "{}")]), "a call has no name");
     let mut calls = Calls::default();
-    calls.push_whole(&piece(at(), "", ""), &SeqIds::default());
+    calls.push_whole(&piece(at(), "", ""), &CountedIds::new());
     assert_eq!(calls.into_parts().unwrap_err(), "a call has no name: `a`");
     // An empty piece is not a call.
     assert_eq!(joined(&[piece(at(), "", "")]), Ok(vec![]));
@@ -183,7 +183,7 @@ fn calls_that_cannot_be_read_are_named() {
 
 #[test]
 fn a_call_is_announced_once_and_a_repetition_never() {
-    let ids = SeqIds::default();
+    let ids = CountedIds::new();
     let mut calls = Calls::default();
     let mut push = |piece: Value| calls.push_piece(&piece, |_| false, &ids).map(|call| call.name.unwrap());
     let at = || json!({"index": 0, "id": "a"});

@@ -34,7 +34,7 @@ impl Visit for Text<'_> {
 #[tokio::test(flavor = "current_thread")]
 async fn an_unknown_word_is_named_and_the_answer_is_not_shown() {
     let warnings = Warnings::default();
-    let _guard = pleach_testkit::subscribe(tracing_subscriber::registry().with(warnings.clone()));
+    let _guard = pleach_contract::own_tests::subscribe(tracing_subscriber::registry().with(warnings.clone()));
     super::play::check("o05w_unknown_word_after_a_text", says("A secret.")).await;
     let text = warnings.0.lock().unwrap().clone();
     assert!(text.contains("word=\"tool_turn_end\"") && text.contains("model=\"m\""), "{text}");
