@@ -18,6 +18,14 @@ pub const FORK_CONTINUED: &str = "pleach_fork_continued";
 /// Marks the answer that a question got at its deadline, without a person: `{"pleach_by_deadline": true}`.
 pub const BY_DEADLINE: &str = "pleach_by_deadline";
 
+/// Marks the event with which a recovery resumes an invocation: `{"pleach_recovery": {"attempt": 2}}`. The attempts are
+/// counted since the invocation last made progress.
+pub const RECOVERY: &str = "pleach_recovery";
+
+/// Marks the last event of a run whose end the log does not show otherwise: `{"pleach_run_ended": "done"}`, `"waiting"` if the invocation
+/// waits for answers, or `"stopped"` if it has failed or was cut off.
+pub const RUN_ENDED: &str = "pleach_run_ended";
+
 /// The text that replaces a removed value.
 pub const REDACTED: &str = "[redacted]";
 
@@ -34,8 +42,17 @@ pub const PAYLOADS: &str = "pleach_payloads";
 /// The name of the step that takes a signal. Its output is `{"event": "<the event that keeps the signal>", "name": "paid", "payload": …}`.
 pub const TAKE_SIGNAL: &str = "pleach_signal";
 
-const OTHERS: [&str; 7] =
-    [BY_DEADLINE, KEPT_SIGNAL, FORKED_FROM, FORK_CONTINUED, REWIND_BEFORE_EVENT, REDACTIONS, PAYLOADS];
+const OTHERS: [&str; 9] = [
+    BY_DEADLINE,
+    KEPT_SIGNAL,
+    FORKED_FROM,
+    FORK_CONTINUED,
+    RECOVERY,
+    REWIND_BEFORE_EVENT,
+    REDACTIONS,
+    PAYLOADS,
+    RUN_ENDED,
+];
 
 /// Returns `true` if the runtime reads metadata under this key, so that clients must not set it.
 #[must_use]

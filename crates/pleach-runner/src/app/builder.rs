@@ -24,6 +24,7 @@ use crate::run::registry::RunRegistry;
 use crate::run::span::OnSpan;
 use crate::runner::Runner;
 use crate::sessions::ended_sessions::EndedSessions;
+use crate::sessions::left_sessions::LeftSessions;
 use crate::sessions::program::program_name;
 use crate::signals::turns::Turns;
 use crate::{App, EventsCompactionConfig, MayAnswer};
@@ -48,6 +49,8 @@ pub struct RunnerBuilder {
     max_queued_runs: usize,
     heartbeat: Option<Duration>,
     timers: TimerOwner,
+    max_recoveries: u32,
+    recover_every: Option<Duration>,
     on_span: OnSpan,
     closing: Closing,
     closes_confirmations: bool,
@@ -76,6 +79,8 @@ impl RunnerBuilder {
             max_queued_runs: 100,
             heartbeat: None,
             timers: TimerOwner::Runner,
+            max_recoveries: 5,
+            recover_every: None,
             on_span: OnSpan::default(),
             closing: Closing::default(),
             closes_confirmations: false,
@@ -237,6 +242,28 @@ impl RunnerBuilder {
         self
     }
 
+    /// Resumes runs that were cut off, in a task that begins with [`Runner::start_timers`]: at once, and then after each pause. It
+    /// calls [`Runner::resume_unfinished`] for the sessions that changed within the last week, and needs
+    /// [heartbeats](Self::heartbeat), because otherwise nothing shows which runs another process is working on. With heartbeats of
+    /// two seconds and a pause of one second, another process continues the runs of a killed one after at most seven seconds.
+    ///
+    /// ADK: none.
+    #[must_use]
+    pub fn recover(mut self, every: Duration) -> Self {
+        self.recover_every = Some(every);
+        self
+    }
+
+    /// Sets how many recoveries of a run without progress are tried; by default 5. After that the run is
+    /// [`RunProgress::Dead`](crate::RunProgress::Dead) and is left alone. Progress is an event of a node, a message or an answer.
+    ///
+    /// ADK: none.
+    #[must_use]
+    pub fn max_recoveries(mut self, recoveries: u32) -> Self {
+        self.max_recoveries = recoveries;
+        self
+    }
+
     /// Leaves deadlines and sleeps to a scheduler. The Runner waits for none of them, also after [`Runner::start_timers`]; the scheduler calls
     /// [`Runner::due`] when a deadline has passed, and runs the request that it returns.
     ///
@@ -290,6 +317,21 @@ impl RunnerBuilder {
         self
     }
 
+    /// Returns the fault of a recovery that cannot work.
+    fn recovery_fault(&self) -> Option<Fault> {
+        let every = self.recover_every?;
+        let reason = if every.is_zero() {
+            "a recovery needs a pause that is not zero"
+        } else if self.heartbeat.is_none() {
+            "a recovery needs heartbeats, which show the runs of other processes: call `heartbeat`"
+        } else if self.timers == TimerOwner::Scheduler {
+            "a Runner with external timers leaves the recovery to its scheduler, too: call one of `recover` and `external_timers`"
+        } else {
+            return None;
+        };
+        Some(Fault::value("recovery", reason.to_owned()))
+    }
+
     /// Returns a fault for each required part that is missing: name, root node, session service.
     fn missing(&self) -> Vec<Fault> {
         let no_name = || Fault::config("no_app_name", "an app needs a name: pass one to `Runner::builder`");
@@ -326,6 +368,7 @@ impl RunnerBuilder {
     /// an incomplete compaction config, an agent without a model, or a missing value that a handler needs.
     pub fn build(self) -> Result<Runner, BuildError> {
         let mut faults = self.missing();
+        faults.extend(self.recovery_fault());
         let plugins = PluginManager::new(self.plugins).unwrap_or_else(|error| {
             faults.push(Fault::value("duplicate_plugin", error.to_string()));
             PluginManager::default()
@@ -366,8 +409,11 @@ impl RunnerBuilder {
             max_llm_calls: self.max_llm_calls.unwrap_or_else(call_limit::from_environment),
             max_queued_runs: self.max_queued_runs,
             heartbeat: self.heartbeat,
+            max_recoveries: self.max_recoveries,
+            recover_every: self.recover_every,
             active: RunRegistry::default(),
             ended: EndedSessions::default(),
+            left: LeftSessions::default(),
             signals: Turns::default(),
             signal_names: Turns::default(),
             timers: Timers::new(self.timers),

@@ -13,6 +13,7 @@ use crate::deadlines::schedule::Timers;
 use crate::run::registry::RunRegistry;
 use crate::run::span::OnSpan;
 use crate::sessions::ended_sessions::EndedSessions;
+use crate::sessions::left_sessions::LeftSessions;
 use crate::signals::turns::Turns;
 use crate::{EventsCompactionConfig, RunError, SessionRef};
 
@@ -29,11 +30,16 @@ pub(crate) struct RunnerInner {
     pub(crate) max_llm_calls: u32,
     /// The time that a run may store nothing before it claims its session.
     pub(crate) heartbeat: Option<Duration>,
+    /// The number of recoveries without progress after which an invocation is left alone.
+    pub(crate) max_recoveries: u32,
+    /// The pause between two passes of the Runner's own recovery.
+    pub(crate) recover_every: Option<Duration>,
     /// The maximum number of runs queued for a session.
     pub(crate) max_queued_runs: usize,
     pub(crate) compaction: Option<Arc<EventsCompactionConfig>>,
     pub(crate) active: RunRegistry,
     pub(crate) ended: EndedSessions,
+    pub(crate) left: LeftSessions,
     /// The name of the program that judges which sessions have ended: see [`program_name`](crate::sessions::program::program_name).
     pub(crate) program: String,
     /// Lets signals to a session be stored one after the other.

@@ -17,6 +17,7 @@ use crate::app::inner::RunnerInner;
 use crate::deadlines::answer::answer_at_deadline;
 use crate::deadlines::others::read_deadlines;
 use crate::deadlines::schedule::{DeadlineSchedule, PendingDeadline, TimerOwner};
+use crate::sessions::recover::recover;
 
 /// The longest wait of the task. It is limited because the system clock may be changed.
 const MAX_WAIT: Duration = Duration::from_secs(30);
@@ -43,6 +44,8 @@ impl Runner {
     /// the session had been resumed here. So if lanes may be at work while a question with a deadline is open, set a
     /// heartbeat, or let only one process start the timers.
     ///
+    /// If the Runner [recovers](crate::RunnerBuilder::recover), this call also begins its recovery.
+    ///
     /// A Runner with [external timers](crate::RunnerBuilder::external_timers) starts none.
     ///
     /// # Panics
@@ -55,6 +58,9 @@ impl Runner {
         let reads = std::mem::replace(&mut shared.state().reads, true);
         if !reads {
             drop(runtime.spawn(read_deadlines(Arc::downgrade(&self.parts), Arc::clone(shared))));
+            if let Some(every) = self.parts.recover_every {
+                drop(runtime.spawn(recover(Arc::downgrade(&self.parts), every)));
+            }
         }
         self.parts.run_timers(&runtime);
     }

@@ -13,11 +13,12 @@ use crate::answers::check_message::{AnsweredRun, find_answered_question};
 use crate::app::inner::RunnerInner;
 use crate::deadlines::answer_id::note_deadline;
 use crate::opening::open::Opening;
-use crate::opening::start::{NewMessage, Start};
+use crate::opening::start::{NewMessage, ResumeNote, Start};
 use crate::request::message::as_user;
 use crate::run::join::{Difference, stored_changes};
 use crate::run::state::RunState;
 use crate::run::steps::Invocation;
+use crate::sessions::recovery_notes::recovery;
 use crate::sessions::resting_fork::continued;
 
 /// An invocation that has begun.
@@ -88,8 +89,8 @@ impl Opening {
                 let storing = Box::pin(invocation.store_message(parts, message, None, Some(scope), shown));
                 Messages::of_new(storing.await?, first)
             }
-            Start::Resume { state, ends_rest, turn, first } => {
-                Box::pin(invocation.store_resume(state, ends_rest)).await?;
+            Start::Resume { state, note, turn, first } => {
+                Box::pin(invocation.store_resume(state, note)).await?;
                 Messages::of_recorded(turn, first)
             }
             Start::Repeat { content, state, rights, first } => {
@@ -157,13 +158,15 @@ impl Invocation {
         self.ic.services().plugins.is_empty()
     }
 
-    /// Stores the state changes of a resume. If there are none and the session is a resting copy, stores an event that
-    /// ends its rest.
-    async fn store_resume(&mut self, state: Map, ends_rest: bool) -> Result<(), RunError> {
-        let event = match (state.is_empty(), ends_rest) {
-            (false, _) => self.completed(Event::from_author("user").with_state_map(state)),
-            (true, true) => self.continued_event(),
-            (true, false) => return Ok(()),
+    /// Stores the state changes of a resume, or the event that it needs for another reason.
+    async fn store_resume(&mut self, state: Map, note: Option<ResumeNote>) -> Result<(), RunError> {
+        let event = match (state.is_empty(), note) {
+            (false, None | Some(ResumeNote::EndsRest)) => {
+                self.completed(Event::from_author("user").with_state_map(state))
+            }
+            (_, Some(ResumeNote::Recovery(attempt))) => self.plain(recovery(self.ic.invocation_id(), attempt)),
+            (true, Some(ResumeNote::EndsRest)) => self.plain(continued(self.ic.invocation_id())),
+            (true, None) => return Ok(()),
         };
         self.append(event).await.map(drop)
     }
@@ -234,9 +237,8 @@ impl Invocation {
         Arc::new(event)
     }
 
-    /// Returns the event that continues a copied session.
-    fn continued_event(&mut self) -> Arc<Event> {
-        let mut event = continued(self.ic.invocation_id());
+    /// Completes an event of the engine: its id and time.
+    fn plain(&mut self, mut event: Event) -> Arc<Event> {
         self.store.set_id_and_time(self.ic.services(), &mut event);
         Arc::new(event)
     }

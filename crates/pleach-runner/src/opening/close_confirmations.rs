@@ -15,21 +15,25 @@ use crate::run::question_count::report_closed;
 use crate::{RunError, RunRequest};
 
 impl RunnerInner {
-    /// If the request has a message that begins a new invocation, aborts the invocations that wait only for
-    /// confirmations.
+    /// Aborts the invocations that wait only for confirmations, because the request has a message that begins a new invocation.
+    /// Returns `true` if there were any, so that the session must be loaded again.
     ///
     /// # Errors
     /// The errors of the session service; a stale error if another process appends at the same time.
-    pub(crate) async fn close_confirmations(&self, request: &mut RunRequest, key: &SessionKey) -> Result<(), RunError> {
-        if !self.closes_confirmations || !begins_invocation(request) {
-            return Ok(());
-        }
+    pub(crate) async fn close_confirmations(
+        &self,
+        request: &mut RunRequest,
+        key: &SessionKey,
+    ) -> Result<bool, RunError> {
         let loaded = self.services.sessions.get_session(key, GetSessionConfig::all()).await?;
-        let Some(session) = loaded else { return Ok(()) };
+        let Some(session) = loaded else { return Ok(false) };
         check_revision(request.at, &session)?;
         // A message that will be refused must not close anything.
-        self.check_acceptable(request, &session)?;
+        self.check_state(request, &session)?;
         let closed = only_confirming(&session);
+        if closed.is_empty() {
+            return Ok(false);
+        }
         let mut store = EventWriter::new(session.head);
         for invocation in closed {
             for mut event in abort_events(&session.events, &invocation, &self.root.spec().name) {
@@ -42,14 +46,8 @@ impl RunnerInner {
         }
         // The revision that the caller named has been checked.
         request.at = request.at.map(|_| store.head.revision());
-        Ok(())
+        Ok(true)
     }
-}
-
-/// Returns `true` if a request has a message that neither answers a question nor names an invocation.
-fn begins_invocation(request: &RunRequest) -> bool {
-    let is_free = request.invocation_id.is_none() && request.answer_checks.is_none();
-    is_free && request.message.as_ref().is_some_and(|message| message.function_responses().next().is_none())
 }
 
 /// Returns the invocations whose open questions are all confirmations, except the invocation of a task that the message continues.

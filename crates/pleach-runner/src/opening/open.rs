@@ -18,7 +18,7 @@ use crate::opening::admission::LeaderEnded;
 use crate::opening::agent_to_run::agent_to_run;
 use crate::opening::open_task::open_task;
 use crate::opening::progress::Progress;
-use crate::opening::start::{Facts, Refusal, Start, decide};
+use crate::opening::start::{Facts, Refusal, ResumeNote, Start, decide};
 use crate::request::message::as_user;
 use crate::request::question_ref::AnswerChecks;
 use crate::request::run_request::{Refused, check_revision};
@@ -28,6 +28,7 @@ use crate::run::repeat_filter::RepeatFilter;
 use crate::run::state::RunState;
 use crate::run::steps::Invocation;
 use crate::sessions::resting_fork::resting_source;
+use crate::sessions::run_end_notes::is_noted_done;
 use crate::{RunError, RunRequest};
 
 /// The result of opening a request.
@@ -53,6 +54,26 @@ struct CheckedMessage {
     answered: Option<AnsweredRun>,
     /// The history of the answered invocation, if the check has read it.
     history: Option<Box<History>>,
+}
+
+impl CheckedMessage {
+    /// Returns the invocation that the request continues, if it names one or answers its question.
+    fn target<'a>(&'a self, request: &'a RunRequest) -> Option<&'a InvocationId> {
+        let answered = self.answered.as_ref().map(|answered| &answered.invocation_id);
+        answered.or(request.invocation_id.as_ref())
+    }
+
+    /// Returns `true` if the request has a message that neither answers a question nor names an invocation.
+    fn begins_invocation(&self, request: &RunRequest) -> bool {
+        self.message.is_some() && self.answered.is_none() && request.invocation_id.is_none()
+    }
+}
+
+/// A request that was checked against its session.
+pub(crate) enum Checked {
+    Opened(OpenedRequest),
+    /// The request, which begins nothing because another process works on this invocation of the session.
+    WorksElsewhere(Box<RunRequest>, InvocationId),
 }
 
 /// The result of admitting answers.
@@ -88,10 +109,20 @@ impl RunnerInner {
         }
         // The run is admitted before the session is loaded: if another run is just ending, the load sees everything
         // that it stored.
+        let mut request = request;
         loop {
             match self.admit_or_join(&request, run, &key).await {
                 Ok(Some(share)) => return Ok(OpenedRequest::Join(share)),
-                Ok(None) => return self.load_and_check(key, request, run).await,
+                Ok(None) => match self.load_and_check(key.clone(), request, run).await? {
+                    Checked::Opened(opened) => return Ok(opened),
+                    Checked::WorksElsewhere(again, _) if again.queue => {
+                        request = again;
+                        Box::pin(self.wait_for_other_process(&request, run, &key)).await?;
+                    }
+                    Checked::WorksElsewhere(_, invocation) => {
+                        return Err(RunError::Busy { session: key, invocation: Some(invocation) });
+                    }
+                },
                 Err(busy @ RunError::Busy { .. }) if request.answer_checks.is_some() => {
                     // This is boxed because it is rare, and must not enlarge the future of every run.
                     if let Some(joined) = Box::pin(self.join_rival(&request, run, &key)).await {
@@ -132,11 +163,8 @@ impl RunnerInner {
         key: SessionKey,
         mut request: Box<RunRequest>,
         run: &Arc<RunState>,
-    ) -> Result<OpenedRequest, RunError> {
-        if self.closes_confirmations {
-            // Boxed because it is rare.
-            Box::pin(self.close_confirmations(&mut request, &key)).await?;
-        }
+    ) -> Result<Checked, RunError> {
+        let mut may_close = self.closes_confirmations;
         let (session, checked) = loop {
             let session = self.load(&key, &request).await?;
             check_revision(request.at, &session)?;
@@ -144,17 +172,29 @@ impl RunnerInner {
                 Some(answer_checks) => self.check_answers(&request, answer_checks, &session)?,
                 None => self.check_message(request.message.take(), &request, &session)?,
             };
+            if let Some(invocation) = self.invocation_elsewhere(&request, checked.target(&request), &session).await? {
+                request.message = checked.message;
+                return Ok(Checked::WorksElsewhere(request, invocation));
+            }
+            if std::mem::take(&mut may_close) && checked.begins_invocation(&request) {
+                // Boxed because it is rare.
+                if Box::pin(self.close_confirmations(&mut request, &key)).await? {
+                    request.message = checked.message;
+                    continue;
+                }
+            }
             if checked.answered.is_none() {
                 break (session, checked);
             }
             // Boxed because it is rare, and the future of each run is as large as its largest part.
             match Box::pin(self.admit_answers(&request, run, &key, session, checked)).await? {
                 Admitted::Own(session, checked) => break (session, *checked),
-                Admitted::Join(share) => return Ok(OpenedRequest::Join(share)),
+                Admitted::Join(share) => return Ok(Checked::Opened(OpenedRequest::Join(share))),
                 Admitted::Again => {}
             }
         };
-        Ok(OpenedRequest::Own(self.make_opening(key, request, run, session, checked)?))
+        let opening = self.make_opening(key, request, run, session, checked)?;
+        Ok(Checked::Opened(OpenedRequest::Own(opening)))
     }
 
     /// Checks whether the caller may send the answers. If all of them are stored already, joins the active run of the
@@ -233,8 +273,9 @@ impl RunnerInner {
             answer: answered,
             task,
             is_named: request.invocation_id.is_some(),
-            observes: request.observes,
-            is_resting_fork: resting_source(&session).is_some(),
+            // A resume would run the bodies again whose ends the log does not show.
+            observes: request.observes || (request.state_delta.is_empty() && is_noted_done(&own)),
+            note: resume_note(&session, request.recovery),
             progress: &progress,
         };
         let mut start = decide(facts).map_err(|refusal| refused(refusal, &key, known.as_ref()))?;
@@ -348,12 +389,11 @@ impl RunnerInner {
         Ok(CheckedMessage { message: Some(message), answered, history: None })
     }
 
-    /// Checks whether the message and the state of a request would be accepted.
+    /// Checks whether the state changes of a request would be accepted.
     ///
     /// # Errors
     /// The error that will refuse the request.
-    pub(crate) fn check_acceptable(&self, request: &RunRequest, session: &Session) -> Result<(), RunError> {
-        self.check_message(request.message.clone(), request, session)?;
+    pub(crate) fn check_state(&self, request: &RunRequest, session: &Session) -> Result<(), RunError> {
         let mut delta = request.state_delta.clone();
         drop_shown_credentials(&mut delta, &session.state);
         Ok(request.state_rights.apply(&mut delta, &session.state)?)
@@ -392,6 +432,12 @@ impl RunnerInner {
             created => Ok(Box::new(created?)),
         }
     }
+}
+
+/// Returns the reason why a resume of the session stores an event of its own.
+fn resume_note(session: &Session, recovery: Option<u32>) -> Option<ResumeNote> {
+    let ends_rest = resting_source(session).map(|_| ResumeNote::EndsRest);
+    ends_rest.or(recovery.map(ResumeNote::Recovery))
 }
 
 /// Returns the error for a refused request.

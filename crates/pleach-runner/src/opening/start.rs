@@ -42,14 +42,23 @@ pub(crate) enum Start {
     Resume {
         /// The state changes. If there are any, they are stored in a separate event.
         state: Map,
-        /// Whether the session is a resting copy, so that an event must end its rest.
-        ends_rest: bool,
+        /// The reason to store an event even if there are none.
+        note: Option<ResumeNote>,
         turn: Option<Arc<Event>>,
         first: Option<Arc<Event>>,
     },
     /// The result is returned as it is recorded now, because the invocation is only inspected or another process runs
     /// it.
     Observe { turn: Option<Arc<Event>>, first: Option<Arc<Event>> },
+}
+
+/// The reason why a resume stores an event of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ResumeNote {
+    /// The session is a resting copy: the event ends its rest.
+    EndsRest,
+    /// A recovery resumes the invocation, for this time since it made progress.
+    Recovery(u32),
 }
 
 /// The facts that decide how a request starts its run.
@@ -69,7 +78,7 @@ pub(crate) struct Facts<'a> {
     pub(crate) is_named: bool,
     /// Whether the request wants the recorded result if there is no message to store.
     pub(crate) observes: bool,
-    pub(crate) is_resting_fork: bool,
+    pub(crate) note: Option<ResumeNote>,
     pub(crate) progress: &'a Progress,
 }
 
@@ -97,7 +106,7 @@ pub(crate) fn decide(facts: Facts<'_>) -> Result<Start, Refusal> {
     let (id, by_deadline, state, rights) = (facts.message_id, facts.by_deadline, facts.state, facts.rights);
     Ok(match (message, answer, task, first) {
         (None, _, _, first) if facts.observes => Start::Observe { turn, first },
-        (None, _, _, first) => Start::Resume { state, ends_rest: facts.is_resting_fork, turn, first },
+        (None, _, _, first) => Start::Resume { state, note: facts.note, turn, first },
         (Some(content), Some(target), _, first) => {
             Start::Answer { message: NewMessage { content, id, by_deadline, state }, target, first }
         }
@@ -178,7 +187,7 @@ mod tests {
             task: has("task").then(|| OpenTask { scope: "t".into(), invocation: InvocationId::from("i") }),
             is_named: has("named"),
             observes: has("observes"),
-            is_resting_fork: false,
+            note: None,
             progress: &progress(log),
         };
         match decide(facts) {

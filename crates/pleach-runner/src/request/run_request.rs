@@ -72,6 +72,8 @@ pub struct RunRequest {
     pub(crate) by_deadline: bool,
     /// Whether the run only returns the recorded result, if it has no message to store.
     pub(crate) observes: bool,
+    /// The number of this resume among the recoveries without progress; `None` for a resume that is not a recovery.
+    pub(crate) recovery: Option<u32>,
     /// The revision that the session must have; otherwise the run fails as stale.
     pub(crate) at: Option<Revision>,
     /// The checks that [`Runner::answer`](crate::Runner::answer) requests for the message.
@@ -107,6 +109,7 @@ impl RunRequest {
             is_shared: false,
             by_deadline: false,
             observes: false,
+            recovery: None,
             at: None,
             answer_checks: None,
             refused: None,

@@ -11,7 +11,7 @@ use pleach_session::SessionError;
 
 use crate::app::inner::RunnerInner;
 use crate::opening::begin::{Begun, PluginMessage};
-use crate::opening::open::OpenedRequest;
+use crate::opening::open::{Checked, OpenedRequest};
 use crate::run::join::{Difference, forward_leader_events};
 use crate::run::outcome::Outcome;
 use crate::run::replay_result::replay_result;
@@ -119,7 +119,12 @@ async fn reopen_after_lost_race(
     // The other writer may have stored this very answer, so check again.
     let key = run.key().ok_or(error)?;
     request.observes = true;
-    let opened = parts.load_and_check(key, request, run).await?;
+    let opened = match parts.load_and_check(key.clone(), request, run).await? {
+        Checked::Opened(opened) => opened,
+        Checked::WorksElsewhere(_, invocation) => {
+            return Err(RunError::Busy { session: key, invocation: Some(invocation) }.into());
+        }
+    };
     begin_opened(parts, opened, run, shown, false).await
 }
 
@@ -314,18 +319,27 @@ impl Registration {
     fn end(&mut self, result: Result<Outcome, &RunError>) {
         self.state = RegistrationState::Removed;
         // Removed before the end is published: a waiting caller may start another run at once.
-        self.parts.active.leave(&self.run);
+        self.leave();
         match result {
             Ok(outcome) => self.run.complete(outcome),
             Err(error) => self.run.fail(error),
         }
+    }
+
+    /// Removes the run, and remembers that this Runner does not work on the session any more.
+    fn leave(&self) {
+        let Self { parts, run, .. } = self;
+        if let (Some(_), true, Some(key)) = (parts.heartbeat, run.executes(), run.key()) {
+            parts.left.note(key, parts.services.clock.now());
+        }
+        parts.active.leave(run);
     }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
         if self.state != RegistrationState::Removed {
-            self.parts.active.leave(&self.run);
+            self.leave();
             self.run.drop_unfinished();
         }
     }

@@ -13,6 +13,7 @@ use crate::answers::check_message::warn_unenforced;
 use crate::run::heartbeat::has_lost;
 use crate::run::question_count::QuestionCount;
 use crate::run::state::RunState;
+use crate::sessions::run_end_notes::{NotedEnd, end_note};
 
 /// The valid range of times that nodes set on their events, in seconds: every backend and google-adk can read them, and later events, which
 /// must have later times, still fit. Other times are replaced by the time of the clock.
@@ -169,6 +170,15 @@ impl EventWriter {
         self.set_id_and_time(services, &mut summary);
         summary.replace_nul();
         self.append(ic, Arc::new(summary)).await
+    }
+
+    /// Stores a note of how the run ended. If that fails, other processes wait until the heartbeats have stopped.
+    pub(crate) async fn note_end(&mut self, ic: &InvocationHandle, end: NotedEnd) {
+        let mut event = end_note(ic.invocation_id(), end);
+        self.set_id_and_time(ic.services(), &mut event);
+        if let Err(error) = self.append(ic, Arc::new(event)).await {
+            tracing::debug!(session = %self.head.key(), %error, "the end of a run was not noted");
+        }
     }
 
     /// Returns `true` if the run has stored anything.

@@ -67,7 +67,7 @@ impl RunnerInner {
     ///
     /// # Errors
     /// The errors of [`Runner::status`](crate::Runner::status).
-    pub(crate) async fn runs_elsewhere(self: &Arc<Self>, session: &Session) -> Result<bool, RunError> {
+    pub(crate) async fn runs_elsewhere(&self, session: &Session) -> Result<bool, RunError> {
         Ok(self.is_alive(session.last_update_time()) && !self.status_and_rest(session.clone()).await?.1)
     }
 }

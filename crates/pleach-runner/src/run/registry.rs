@@ -138,7 +138,8 @@ impl RunRegistry {
         let key = turn_key(key);
         let inner = self.inner();
         let runs = inner.runs.get(&key.session_id).map(Vec::as_slice).unwrap_or_default();
-        if runs.iter().filter(|other| other.is_queued_for(&key)).count() >= limit {
+        let others = runs.iter().filter(|other| !Arc::ptr_eq(other, run) && other.is_queued_for(&key));
+        if others.count() >= limit {
             let working = runs.iter().find(|other| other.is_in(&key) && other.is_detached());
             return Err(RunError::Busy { invocation: working.and_then(|run| run.invocation()), session: key });
         }

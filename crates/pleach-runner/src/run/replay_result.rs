@@ -18,6 +18,7 @@ use crate::run::outcome::Outcome;
 use crate::run::root_driver::{RootDriver, must_stop};
 use crate::run::steps::{Invocation, is_ended_by_plugin};
 use crate::run::stop::StopSignal;
+use crate::sessions::run_end_notes::is_noted_done;
 
 /// Returns the outcome that history records.
 ///
@@ -42,7 +43,8 @@ pub(crate) async fn replay_result(
     } else if is_ended_by_plugin(&own) {
         Some(NodeEnd::Done(NodeResult::default()))
     } else {
-        replay(parts, begun, stop).await?
+        let end = replay(parts, begun, stop).await?;
+        end.or_else(|| is_noted_done(&own).then(|| NodeEnd::Done(NodeResult::default())))
     };
     if let Some(difference) = difference.filter(|_| !matches!(end, Some(NodeEnd::Done(_)))) {
         let (session, invocation) = name();

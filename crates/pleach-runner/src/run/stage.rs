@@ -12,6 +12,8 @@ use crate::run::state::RunState;
 /// Opening ──admit──▶ Admitted ──begin──▶ Begun ──sum_up──▶ SummingUp
 ///    └──────join──────┴─▶ Joined
 /// ```
+///
+/// A run that is admitted goes back to the queue if another process turns out to be working on its session.
 pub(crate) enum Stage {
     /// The run is not admitted to its session yet.
     Opening {
@@ -83,8 +85,8 @@ impl Stage {
     }
 
     pub(crate) fn queue(&mut self, key: SessionKey) {
-        if let Self::Opening { queued_for } = self {
-            *queued_for = Some(key);
+        if let Self::Opening { .. } | Self::Admitted { .. } = self {
+            *self = Self::Opening { queued_for: Some(key) };
         }
     }
 
@@ -180,7 +182,7 @@ mod tests {
     fn a_transition_leaves_the_stages_that_it_does_not_fit() {
         let leader = Arc::new(RunState::new(&RunRequest::new(("ana", "s1")), false));
         let table = [
-            ("queue", after(|stage| stage.queue(key())), ["queued", "admitted", "joined", "begun", "sums up"]),
+            ("queue", after(|stage| stage.queue(key())), ["queued", "queued", "joined", "begun", "sums up"]),
             ("admit", after(|stage| stage.admit(key())), ["admitted", "admitted", "joined", "begun", "sums up"]),
             ("join", after(|stage| stage.join(&leader)), ["joined", "joined", "joined", "begun", "sums up"]),
             ("begin", after(|stage| stage.begin(&id("i"))), ["opening", "begun", "joined, begun", "begun", "sums up"]),

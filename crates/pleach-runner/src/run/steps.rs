@@ -59,7 +59,18 @@ impl Invocation {
         parts: Arc<RunnerInner>,
         run: Arc<RunState>,
     ) -> Result<Outcome, RunError> {
-        let Self { ic, engine, entry, store, input, user_event, repeats } = &mut *self;
+        let ended = self.run_root(&parts, &run).await;
+        let Self { ic, store, .. } = &mut *self;
+        if parts.heartbeat.is_some() {
+            // Boxed, as everything rare: the future of each run is as large as its largest part.
+            Box::pin(parts.note_end(ic, store, &ended)).await;
+        }
+        finish(&parts, &run, ic, store, ended?).await
+    }
+
+    /// Runs the root node, and closes the invocation if it was aborted. Returns the outcome.
+    async fn run_root(&mut self, parts: &Arc<RunnerInner>, run: &Arc<RunState>) -> Result<Outcome, RunError> {
+        let Self { ic, engine, entry, store, input, user_event, repeats } = self;
         if let Some(event) = user_event.take() {
             run.yield_event(Yielded::message(event)).await;
         }
@@ -67,16 +78,16 @@ impl Invocation {
         let outcome = match early_exit {
             Some(event) => {
                 run.yield_event(Yielded::event(event)).await;
-                outcome_of(&parts, ic, &run, Some(Ok(NodeEnd::Done(NodeResult::default()))))?
+                outcome_of(parts, ic, run, Some(Ok(NodeEnd::Done(NodeResult::default()))))?
             }
             None => {
                 let root_ctx = RunHandle::root(ic.clone());
                 let root = Box::pin(engine.run_root(&root_ctx, &*parts.root, entry, std::mem::take(input)));
-                let mut events = RootEvents::new(ic, &parts, &run, store, repeats, root);
+                let mut events = RootEvents::new(ic, parts, run, store, repeats, root);
                 while let Some(shown) = events.next().await? {
                     run.yield_event(shown).await;
                 }
-                outcome_of(&parts, ic, &run, events.into_end())?
+                outcome_of(parts, ic, run, events.into_end())?
             }
         };
         if matches!(outcome, Outcome::Aborted) {
@@ -86,7 +97,7 @@ impl Invocation {
                 run.yield_event(Yielded::event(stored)).await;
             }
         }
-        finish(&parts, &run, ic, store, outcome).await
+        Ok(outcome)
     }
 }
 

@@ -1,7 +1,8 @@
 //! [`StopSignal`]: asks a run to stop where it is.
 
+use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::Waker;
+use std::task::{Poll, Waker};
 
 use futures_util::task::AtomicWaker;
 
@@ -22,6 +23,15 @@ impl StopSignal {
 
     pub(crate) fn is_requested(&self) -> bool {
         self.is_requested.load(Ordering::Acquire)
+    }
+
+    /// Waits until the stop is requested. Only one task may wait at a time.
+    pub(crate) async fn requested(&self) {
+        poll_fn(|cx| {
+            self.register(cx.waker());
+            if self.is_requested() { Poll::Ready(()) } else { Poll::Pending }
+        })
+        .await;
     }
 
     /// Registers the task that waits. Only one task may wait at a time.

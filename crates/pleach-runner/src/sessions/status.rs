@@ -15,7 +15,9 @@ use crate::opening::begin::{Begun, PluginMessage};
 use crate::run::outcome::Outcome;
 use crate::run::replay_result::{last_failure, may_be_done, only_asks, replay_result};
 use crate::run::state::RunState;
+use crate::sessions::recovery_notes::recoveries;
 use crate::sessions::resting_fork::resting_source;
+use crate::sessions::run_end_notes::{NotedEnd, noted_end};
 use crate::{RunError, RunRequest, Runner, SessionRef};
 
 /// The progress of a session. See [`Runner::status`].
@@ -34,6 +36,9 @@ pub struct SessionStatus {
     pub last_update_time: f64,
     /// If the session is a resting [copy](Runner::fork), which nothing has continued yet, its source.
     pub forked_from: Option<SessionId>,
+    /// How often a recovery has resumed the invocation since it made progress: since a node sent an event, or a message or an
+    /// answer came.
+    pub recoveries: u32,
     /// The revision of the session that this status describes, for [`RunRequest::at`].
     pub revision: Revision,
 }
@@ -80,6 +85,10 @@ pub enum RunProgress {
     /// It is unknown whether its last nodes have run, because they return no result (`()`) and the app is not
     /// [resumable](crate::App::resumable). [`Runner::resume`] runs them, possibly a second time.
     MayBeDone,
+    /// It was cut off again and again without progress, most likely because it ends its process each time: recoveries leave it
+    /// alone ([`RunnerBuilder::max_recoveries`](crate::RunnerBuilder::max_recoveries)). [`Runner::resume`] runs it once more,
+    /// [`Runner::abort`] ends it.
+    Dead,
     /// It was aborted, and cannot be resumed.
     Aborted,
     /// It has completed.
@@ -95,10 +104,10 @@ impl SessionStatus {
 }
 
 impl RunProgress {
-    /// Returns `true` if [`Runner::resume`] would run something: the invocation has failed, is unfinished, or may be done.
+    /// Returns `true` if [`Runner::resume`] would run something: the invocation has failed, is unfinished or dead, or may be done.
     #[must_use]
     pub fn can_resume(&self) -> bool {
-        matches!(self, Self::Failed { .. } | Self::Unfinished | Self::MayBeDone)
+        matches!(self, Self::Failed { .. } | Self::Unfinished | Self::Dead | Self::MayBeDone)
     }
 }
 
@@ -121,69 +130,85 @@ impl Runner {
 }
 
 impl RunnerInner {
-    async fn status(self: &Arc<Self>, session: Session) -> Result<SessionStatus, RunError> {
+    async fn status(&self, session: Session) -> Result<SessionStatus, RunError> {
         Ok(self.status_and_rest(session).await?.0)
     }
 
     /// Returns the status, and whether the last invocation rests: no process works on it, and a resume would run
     /// nothing until an answer comes.
-    pub(crate) async fn status_and_rest(self: &Arc<Self>, session: Session) -> Result<(SessionStatus, bool), RunError> {
+    pub(crate) async fn status_and_rest(&self, session: Session) -> Result<(SessionStatus, bool), RunError> {
         let key = session.key().clone();
         let invocation = last_invocation(&session.events);
-        let forked_from = resting_source(&session);
-        let (last_update_time, revision) = (session.last_update_time(), session.head.revision());
-        let claimed = is_claimed(&session);
-        let is_dead = self.heartbeat.is_some() && !self.is_alive(last_update_time);
         let (progress, rests) = match &invocation {
             None => (RunProgress::New, true),
             Some(_) if self.active.run_of_session(&key).is_some_and(|run| !run.has_ended()) => {
                 (RunProgress::RunsHere, false)
             }
-            Some(invocation) => match self.replayed(session.clone(), invocation).await {
-                Ok((RunProgress::Unfinished, _)) => match failed(&session.events, invocation) {
-                    Some((error, path)) => {
-                        let is_final = ends_root(&self.root.outline(), &path);
-                        (RunProgress::Failed { error, path }, is_final && (!claimed || is_dead))
-                    }
-                    None => (RunProgress::Unfinished, false),
-                },
-                Err(RunError::Node { error, path }) if error.class() == WORKFLOW_CHANGED => {
-                    (RunProgress::Changed { error, path }, false)
-                }
-                Err(RunError::Node { error, path }) => match failed(&session.events, invocation) {
-                    // The replay repeats a recorded failure.
-                    Some((error, path)) => (RunProgress::Failed { error, path }, !claimed || is_dead),
-                    None => return Err(RunError::Node { error, path }),
-                },
-                replayed => replayed?,
-            },
+            Some(invocation) => self.logged_progress(&session, invocation).await?,
         };
-        let questions = open_questions(&session.events);
-        // No process works on a resting copy, even if its events are new, or on a session whose heartbeats have
-        // stopped.
-        let rests = rests || forked_from.is_some() || is_dead;
+        let status = SessionStatus {
+            session: key,
+            progress,
+            questions: open_questions(&session.events),
+            last_update_time: session.last_update_time(),
+            forked_from: resting_source(&session),
+            recoveries: invocation.as_ref().map_or(0, |id| recoveries(&effective_events_of(&session.events, id))),
+            revision: session.head.revision(),
+            invocation,
+        };
+        Ok((status, rests))
+    }
+
+    /// Returns the progress of an invocation as the log shows it to every process, and whether the invocation rests.
+    pub(crate) async fn logged_progress(
+        &self,
+        session: &Session,
+        invocation: &InvocationId,
+    ) -> Result<(RunProgress, bool), RunError> {
+        let last_update_time = session.last_update_time();
+        let claimed = is_claimed(session);
+        let is_dead = self.heartbeat.is_some() && !self.is_alive(last_update_time);
+        let (progress, rests) = match self.replayed(session.clone(), invocation).await {
+            Ok((RunProgress::Unfinished, _)) => match failed(&session.events, invocation) {
+                Some((error, path)) => {
+                    let is_final = ends_root(&self.root.outline(), &path);
+                    (RunProgress::Failed { error, path }, is_final && (!claimed || is_dead))
+                }
+                None => (RunProgress::Unfinished, false),
+            },
+            Err(RunError::Node { error, path }) if error.class() == WORKFLOW_CHANGED => {
+                (RunProgress::Changed { error, path }, false)
+            }
+            Err(RunError::Node { error, path }) => match failed(&session.events, invocation) {
+                // The replay repeats a recorded failure.
+                Some((error, path)) => (RunProgress::Failed { error, path }, !claimed || is_dead),
+                None => return Err(RunError::Node { error, path }),
+            },
+            replayed => replayed?,
+        };
+        // No process works on a session whose last run is noted as ended or whose heartbeats have stopped, or on a resting copy, even
+        // if its events are new.
+        let noted = noted_end(&session.events).filter(|_| !claimed);
+        let rests = rests || noted.is_some() || is_dead || resting_source(session).is_some();
         // A body may have caught the failure and still be running, or a hook may be running. Only heartbeats can show
         // this.
         let may_run = !rests && self.is_alive(last_update_time);
+        let recoveries = || recoveries(&effective_events_of(&session.events, invocation));
         let progress = match progress {
             RunProgress::Failed { .. } | RunProgress::Done if may_run && claimed => RunProgress::RunsElsewhere,
             RunProgress::Unfinished | RunProgress::Waiting | RunProgress::MayBeDone if may_run => {
                 RunProgress::RunsElsewhere
             }
+            RunProgress::MayBeDone if noted == Some(NotedEnd::Waiting) => RunProgress::Waiting,
+            RunProgress::Unfinished if recoveries() >= self.max_recoveries => RunProgress::Dead,
             progress => progress,
         };
-        let status =
-            SessionStatus { session: key, invocation, progress, questions, last_update_time, forked_from, revision };
-        Ok((status, rests))
+        Ok((progress, rests))
     }
 
     /// Replays an invocation without running anything. Returns its progress, and whether no body would run. The
     /// replay's `RunState` is not registered, so nobody can follow or join it.
-    async fn replayed(
-        self: &Arc<Self>,
-        session: Session,
-        invocation: &InvocationId,
-    ) -> Result<(RunProgress, bool), RunError> {
+    async fn replayed(&self, session: Session, invocation: &InvocationId) -> Result<(RunProgress, bool), RunError> {
         let request = Box::new(RunRequest::new(session.key()).invocation_id(invocation.clone()));
         let run = Arc::new(RunState::new(&request, false));
         let opening = match self.open_to_observe(session, request, &run) {
@@ -208,7 +233,7 @@ impl RunnerInner {
 }
 
 /// Returns `true` if a process has claimed the session after its last event, for example with a heartbeat.
-fn is_claimed(session: &Session) -> bool {
+pub(crate) fn is_claimed(session: &Session) -> bool {
     // A claim and a redaction are the only changes without an event.
     let changed = session.events.last().map(|last| changed_at(last.timestamp(), &session.events));
     changed.is_none_or(|changed| micros(session.last_update_time()) > micros(changed))

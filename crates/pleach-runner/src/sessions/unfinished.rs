@@ -156,14 +156,17 @@ impl Runner {
     /// # Ok(())
     /// # }
     /// ```
-    /// Several processes may call it at the same time. Before a run executes anything, it claims its session at the
-    /// listed revision. So if several processes resume a session, all runs except one fail with
+    /// Several processes may call it at the same time. Before a run executes anything, it stores an event with the number of the
+    /// recovery, at the listed revision. So if several processes resume a session, all runs except one fail with
     /// [`SessionError::Stale`](pleach_session::SessionError::Stale).
     ///
     /// With [heartbeats](crate::RunnerBuilder::heartbeat), sessions that another process works on are left out, and
     /// `idle_since` is not needed. Without heartbeats nothing shows whether another process still works on an idle
     /// session. If one does, its run fails at its next event, and the step in progress runs twice. So choose an idle
     /// time that is longer than any step, and longer than any pause between two attempts.
+    ///
+    /// A run that ends its process each time would take one process down after the other. Therefore a session that was resumed
+    /// [several times](crate::RunnerBuilder::max_recoveries) without progress is [`RunProgress::Dead`], and is not resumed again.
     ///
     /// Sessions that have failed, may be done or have changed are not resumed: a failure whose cause is not fixed would
     /// be repeated each time. To decide for yourself, or to resume only some sessions at once, use
@@ -189,9 +192,10 @@ impl Runner {
                 if let (RunProgress::Unfinished, Some(invocation)) = (cut.progress, cut.invocation)
                     && resumed.insert(cut.session.clone())
                 {
-                    tracing::info!(session = %cut.session, %invocation, "an interrupted run is resumed");
-                    let request = RunRequest::new(&cut.session).invocation_id(invocation);
-                    runs.push(self.start(RunRequest { at: Some(cut.revision), ..request }).detach());
+                    let attempt = cut.recoveries.saturating_add(1);
+                    tracing::info!(session = %cut.session, %invocation, attempt, "an interrupted run is resumed");
+                    let request = RunRequest::new(&cut.session).invocation_id(invocation).at(cut.revision);
+                    runs.push(self.start(RunRequest { recovery: Some(attempt), ..request }).detach());
                 }
             }
         }

@@ -203,7 +203,11 @@ impl Runner {
             RunProgress::RunsElsewhere => return Err(RunError::Unfinished { session: status.session, invocation }),
             RunProgress::Changed { error, path } => return Err(RunError::Node { error, path }),
             _ if !rests => return Err(RunError::Unfinished { session: status.session, invocation }),
-            RunProgress::Waiting | RunProgress::Failed { .. } | RunProgress::Unfinished | RunProgress::MayBeDone => {}
+            RunProgress::Waiting
+            | RunProgress::Failed { .. }
+            | RunProgress::Unfinished
+            | RunProgress::Dead
+            | RunProgress::MayBeDone => {}
         }
         let mut event = signal.event(&invocation)?;
         let mut store = EventWriter::new(head);
