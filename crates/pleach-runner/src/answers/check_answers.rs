@@ -17,7 +17,7 @@ use crate::answers::asked_calls::{AskedCall, AskedCalls};
 use crate::answers::check_message::{AnsweredRun, check, of_call, questions_of, several_invocations};
 use crate::deadlines::answer_id::has_come;
 use crate::request::error::open_ids;
-use crate::request::question_ref::{AnswerChecks, QuestionRef};
+use crate::request::question_ref::{AnswerChecks, IfAnswered, QuestionRef};
 
 /// The answers of a message after the checks.
 #[derive(Debug)]
@@ -71,12 +71,10 @@ pub(crate) fn resolve_answers(
             session.effect_of(&history, event, call, response)
         };
         let already = || RunError::AlreadyAnswered { id: id.to_owned(), invocation: invocation.clone() };
-        match effect {
-            Effect::New => {}
-            _ if answer_checks.only_if_open => return Err(already()),
-            Effect::Replaces => {}
-            Effect::Same => continue,
-            Effect::Late => return Err(already()),
+        match (effect, answer_checks.if_answered) {
+            (Effect::New, _) | (Effect::Replaces, IfAnswered::Replaces) => {}
+            (Effect::Same, IfAnswered::Replaces | IfAnswered::IsAcceptedIfSame) => continue,
+            (Effect::Late, _) | (_, IfAnswered::IsRefused) | (Effect::Replaces, _) => return Err(already()),
         }
         check(&**root, id, response, event, call)?;
         // Models match the result of a long-running call with its call by id and by name.

@@ -145,5 +145,16 @@ impl AnswerOptions {
 pub(crate) struct AnswerChecks {
     /// The questions, in the order of the message's parts.
     pub(crate) questions: Vec<QuestionRef>,
-    pub(crate) only_if_open: bool,
+    pub(crate) if_answered: IfAnswered,
+}
+
+/// What an answer does if its question has an answer already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum IfAnswered {
+    /// It replaces an answer that no completed run has used.
+    Replaces,
+    /// It is accepted if it is the same: the question was open when the caller answered it, and another answer came first.
+    IsAcceptedIfSame,
+    /// It is refused.
+    IsRefused,
 }

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::answers::check_message::{response_part, too_deep_answer};
 use crate::request::message::of_parts;
-use crate::request::question_ref::AnswerChecks;
+use crate::request::question_ref::{AnswerChecks, IfAnswered};
 use crate::{AnswerOptions, Message, QuestionRef, RunError};
 
 /// A request to start or resume an invocation. ADK: the arguments of `run_async`.
@@ -128,7 +128,8 @@ impl RunRequest {
         request.caller = caller;
         request.at = at;
         request.message_id = event_id;
-        request.answer_checks = (!questions.is_empty()).then_some(AnswerChecks { questions, only_if_open });
+        let if_answered = if only_if_open { IfAnswered::IsRefused } else { IfAnswered::Replaces };
+        request.answer_checks = (!questions.is_empty()).then_some(AnswerChecks { questions, if_answered });
         request
     }
 

@@ -12,6 +12,7 @@ use pleach_session::SessionError;
 use crate::app::inner::RunnerInner;
 use crate::opening::begin::{Begun, PluginMessage};
 use crate::opening::open::{Checked, OpenedRequest};
+use crate::request::question_ref::IfAnswered;
 use crate::run::join::{Difference, forward_leader_events};
 use crate::run::outcome::Outcome;
 use crate::run::replay_result::replay_result;
@@ -119,6 +120,9 @@ async fn reopen_after_lost_race(
     // The other writer may have stored this very answer, so check again.
     let key = run.key().ok_or(error)?;
     request.observes = true;
+    if let Some(checks) = request.answer_checks.as_mut().filter(|checks| checks.if_answered == IfAnswered::Replaces) {
+        checks.if_answered = IfAnswered::IsAcceptedIfSame;
+    }
     let opened = match parts.load_and_check(key.clone(), request, run).await? {
         Checked::Opened(opened) => opened,
         Checked::WorksElsewhere(_, invocation) => {

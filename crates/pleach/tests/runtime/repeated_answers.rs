@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use pleach::prelude::*;
 use pleach::{
@@ -269,6 +270,31 @@ async fn if_two_runners_get_equal_answers_one_runs_and_both_succeed() {
         }
         assert_eq!(first.await.unwrap().unwrap(), 1, "{is_done}");
         assert_eq!((bodies.load(Ordering::Relaxed), count(&here).await), (1, 4), "{is_done}");
+    }
+}
+
+/// As above, but the answers differ: the second one is told which answer was first, not that the session is stale.
+#[tokio::test]
+async fn if_two_runners_get_different_answers_the_second_one_is_told_that_the_question_is_answered() {
+    for heartbeat in [None, Some(Duration::from_secs(2))] {
+        let (gated, (wf, bodies, gate)) = (Gated::new(), held());
+        let root: Arc<dyn Node> = Arc::new(wf);
+        let over = |sessions: Arc<dyn SessionService>| {
+            let builder = Runner::builder("t").root(Arc::clone(&root)).sessions(sessions).auto_create_session(true);
+            heartbeat.into_iter().fold(builder, |builder, period| builder.heartbeat(period)).build().unwrap()
+        };
+        let (here, there) = (over(Arc::clone(&gated.sessions) as _), over(Arc::new(gated.clone())));
+        trace(here.run("ana", "s1", "go")).await;
+        let loaded = gated.after.acquire().await.unwrap();
+        let mut second = there.answer("s1", "q", 2).unwrap();
+        assert!(futures::poll!(std::pin::pin!(second.next())).is_pending());
+        let first = tokio::spawn(here.answer("s1", "q", 1).unwrap().output::<i64>());
+        until_begun(&bodies).await;
+        drop(loaded);
+        let late = second.output::<i64>().await.unwrap_err();
+        assert!(matches!(&late, RunError::AlreadyAnswered { id, .. } if id == "q"), "{late}");
+        gate.notify_one();
+        assert_eq!(first.await.unwrap().unwrap(), 1);
     }
 }
 
