@@ -23,7 +23,7 @@ pub const BY_DEADLINE: &str = "pleach_by_deadline";
 pub const RECOVERY: &str = "pleach_recovery";
 
 /// Marks the last event of a run whose end the log does not show otherwise: `{"pleach_run_ended": "done"}`, `"waiting"` if the invocation
-/// waits for answers, or `"stopped"` if it has failed or was cut off.
+/// waits for answers, `"cut"` if the run was cut off, or `{"failed": {"code": "…", "message": "…"}}`.
 pub const RUN_ENDED: &str = "pleach_run_ended";
 
 /// The text that replaces a removed value.
@@ -58,6 +58,16 @@ const OTHERS: [&str; 9] = [
 #[must_use]
 pub fn is_note(key: &str) -> bool {
     OTHERS.contains(&key) || is_engine_note(key)
+}
+
+/// Returns `true` if the event only notes how an invocation is run: a recovery, the end of a run, or the first run of a copy. It
+/// comes from no node and from no person.
+#[must_use]
+pub fn is_run_note(event: &Event) -> bool {
+    let notes = [RECOVERY, RUN_ENDED, FORK_CONTINUED];
+    event.is_from_user()
+        && event.content().is_none()
+        && event.custom_metadata().is_some_and(|metadata| notes.iter().any(|note| metadata.contains_key(*note)))
 }
 
 /// Returns `true` if the event records completed runs.

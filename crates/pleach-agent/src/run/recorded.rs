@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use pleach_context::engine::{InvocationHandle, RunHandle, is_reported};
 use pleach_core::{Event, InvocationId, NodePath};
+use pleach_session::notes::is_run_note;
 
 use super::Closing;
 use super::call_numbers::CallNumbers;
@@ -91,6 +92,7 @@ impl Recorded {
             } else if is_now
                 && event.author() == "user"
                 && event.kept_signal().is_none()
+                && !is_run_note(event)
                 && (event.path().is_root() || event.path() == path)
             {
                 reader.take_from_user(event, run);

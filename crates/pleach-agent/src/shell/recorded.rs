@@ -4,6 +4,7 @@
 use pleach_context::AgentSpec;
 use pleach_context::engine::{RunHandle, caller_of_task, round_of};
 use pleach_core::{Branch, Event};
+use pleach_session::notes::is_run_note;
 
 use crate::contents::is_below;
 use crate::run::{Closing, first_event, is_failure};
@@ -46,7 +47,9 @@ impl Recorded {
             for (place, event) in events.iter().enumerate().skip(recorded.first) {
                 if event.invocation_id() != ic.invocation_id() || event.is_partial() {
                 } else if event.author() == "user" {
-                    if recorded.has_begun && caller_of_task(event).is_none() && event.kept_signal().is_none() {
+                    let is_message =
+                        caller_of_task(event).is_none() && event.kept_signal().is_none() && !is_run_note(event);
+                    if recorded.has_begun && is_message {
                         // A message of the user only comes after everything before it has ended.
                         recorded.closing.take_message();
                     }

@@ -413,6 +413,7 @@ impl RunnerBuilder {
             recover_every: self.recover_every,
             active: RunRegistry::default(),
             ended: EndedSessions::default(),
+            unresumable: EndedSessions::default(),
             left: LeftSessions::default(),
             signals: Turns::default(),
             signal_names: Turns::default(),

@@ -39,6 +39,8 @@ pub(crate) struct RunnerInner {
     pub(crate) compaction: Option<Arc<EventsCompactionConfig>>,
     pub(crate) active: RunRegistry,
     pub(crate) ended: EndedSessions,
+    /// The sessions that a recovery has found not to be resumable.
+    pub(crate) unresumable: EndedSessions,
     pub(crate) left: LeftSessions,
     /// The name of the program that judges which sessions have ended: see [`program_name`](crate::sessions::program::program_name).
     pub(crate) program: String,

@@ -173,13 +173,13 @@ impl RunnerInner {
                 None => self.check_message(request.message.take(), &request, &session)?,
             };
             if let Some(invocation) = self.invocation_elsewhere(&request, checked.target(&request), &session).await? {
-                request.message = checked.message;
+                restore(&mut request, checked);
                 return Ok(Checked::WorksElsewhere(request, invocation));
             }
             if std::mem::take(&mut may_close) && checked.begins_invocation(&request) {
                 // Boxed because it is rare.
                 if Box::pin(self.close_confirmations(&mut request, &key)).await? {
-                    request.message = checked.message;
+                    restore(&mut request, checked);
                     continue;
                 }
             }
@@ -431,6 +431,13 @@ impl RunnerInner {
             }
             created => Ok(Box::new(created?)),
         }
+    }
+}
+
+/// Gives a request back the message that a check has taken. The check of answers takes a copy.
+fn restore(request: &mut RunRequest, checked: CheckedMessage) {
+    if request.answer_checks.is_none() {
+        request.message = checked.message;
     }
 }
 

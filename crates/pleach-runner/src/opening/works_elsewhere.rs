@@ -30,9 +30,8 @@ impl RunnerInner {
     ) -> Result<Option<InvocationId>, RunError> {
         let (key, last_update_time) = (session.key(), session.last_update_time());
         if request.at.is_some()
-            || request.observes
             || !self.is_alive(last_update_time)
-            || self.left.has_left_since(key, last_update_time)
+            || self.left.changed_last(key, last_update_time)
             || self.active.executing(key).is_some()
         {
             return Ok(None);
@@ -52,12 +51,14 @@ impl RunnerInner {
         let session = loaded.as_ref().unwrap_or(session);
         let Some(invocation) = last_invocation(&session.events) else { return Ok(None) };
         // A rewind, for example, belongs to no invocation: after it, nobody works.
-        let is_its_last = session.events.last().is_some_and(|last| *last.invocation_id() == invocation);
+        let last = session.events.iter().rev().find(|event| event.actions().compaction().is_none());
+        let is_its_last = last.is_some_and(|last| *last.invocation_id() == invocation);
         if target == Some(&invocation) || resting_source(session).is_some() || !(is_its_last || is_claimed(session)) {
             return Ok(None);
         }
         match self.logged_progress(session, &invocation).await {
-            Ok((RunProgress::RunsElsewhere, _)) => Ok(Some(invocation)),
+            // A body may have caught the failure and still be running.
+            Ok((RunProgress::RunsElsewhere, _) | (RunProgress::Failed { .. }, false)) => Ok(Some(invocation)),
             // This version of the program does not fit the invocation.
             Ok(_) | Err(RunError::Node { .. }) => Ok(None),
             Err(error) => Err(error),
@@ -76,7 +77,8 @@ impl RunnerInner {
         key: &SessionKey,
     ) -> Result<(), RunError> {
         let Some(period) = self.heartbeat else { return Ok(()) };
-        self.active.queue(run, key, self.max_queued_runs)?;
+        // The run has had its place in the queue before.
+        self.active.queue(run, key, usize::MAX)?;
         let (stop, abort) = (pin!(run.stop.requested()), pin!(request.abort.aborted()));
         select(self.services.clock.sleep(period), select(stop, abort)).await;
         if run.stop.is_requested() {

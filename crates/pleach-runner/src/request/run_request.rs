@@ -231,7 +231,8 @@ impl RunRequest {
     /// Sets whether to wait for the end of a detached run that keeps the session busy. Queued runs begin one after the
     /// other, in the order in which they were first polled; dropping a run removes it from the queue. At most
     /// [`RunnerBuilder::max_queued_runs`](crate::RunnerBuilder::max_queued_runs) runs of a session wait; further ones
-    /// fail with [`RunError::Busy`](crate::RunError::Busy). The runs wait only for runs of this Runner and its clones.
+    /// fail with [`RunError::Busy`](crate::RunError::Busy). The runs wait for runs of this Runner and its clones, and with
+    /// [heartbeats](crate::RunnerBuilder::heartbeat) for runs of other processes.
     #[must_use]
     pub fn queue(mut self, yes: bool) -> Self {
         self.queue = yes;

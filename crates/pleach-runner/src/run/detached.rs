@@ -59,8 +59,8 @@ impl Detached {
         self.run.abort();
     }
 
-    /// Stops the run where it is: its nodes are cancelled and nothing is recorded, so
-    /// [`Runner::resume`](crate::Runner::resume) can continue it in any process.
+    /// Stops the run where it is: its nodes are cancelled, and [`Runner::resume`](crate::Runner::resume) can continue it in any
+    /// process. Only a Runner with [heartbeats](crate::RunnerBuilder::heartbeat) records the stop.
     pub fn cut(&self) {
         self.run.cut();
     }

@@ -334,7 +334,7 @@ impl Registration {
     fn leave(&self) {
         let Self { parts, run, .. } = self;
         if let (Some(_), true, Some(key)) = (parts.heartbeat, run.executes(), run.key()) {
-            parts.left.note(key, parts.services.clock.now());
+            parts.left.note(key, run.last_change());
         }
         parts.active.leave(run);
     }

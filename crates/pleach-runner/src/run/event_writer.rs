@@ -140,6 +140,7 @@ impl EventWriter {
         let asked = ic.fence().unanswered();
         let questions = QuestionCount::before(ic, &event);
         let stored = ic.services().sessions.append(&mut self.head, event).await?;
+        self.note_change();
         if has_ops && !stored.actions().has_resolved_state_ops() {
             return Err(RunError::OperationsIgnored { event: stored.id().clone() });
         }
@@ -173,11 +174,18 @@ impl EventWriter {
     }
 
     /// Stores a note of how the run ended. If that fails, other processes wait until the heartbeats have stopped.
-    pub(crate) async fn note_end(&mut self, ic: &InvocationHandle, end: NotedEnd) {
+    pub(crate) async fn note_end(&mut self, ic: &InvocationHandle, end: &NotedEnd) {
         let mut event = end_note(ic.invocation_id(), end);
         self.set_id_and_time(ic.services(), &mut event);
         if let Err(error) = self.append(ic, Arc::new(event)).await {
             tracing::debug!(session = %self.head.key(), %error, "the end of a run was not noted");
+        }
+    }
+
+    /// Notes on the run that the session's last change is its own.
+    fn note_change(&self) {
+        if let Some(run) = &self.run {
+            run.note_change(micros(self.head.last_update_time()));
         }
     }
 
@@ -193,6 +201,7 @@ impl EventWriter {
     pub(crate) async fn claim(&mut self, ic: &InvocationHandle) -> Result<(), RunError> {
         let services = ic.services();
         services.sessions.claim(&mut self.head, services.clock.now()).await?;
+        self.note_change();
         self.last = self.last.max(self.head.last_update_time());
         ic.work_gate().open();
         Ok(())

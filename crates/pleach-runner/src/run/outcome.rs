@@ -34,8 +34,8 @@ pub enum RunEnd {
     /// It was aborted: its open calls are answered, and it cannot be resumed.
     // R1130
     Aborted,
-    /// It was stopped where it was, by a drop, [`Run::close`](crate::Run::close) or a drain. The session does not record the stop,
-    /// and [`Runner::resume`](crate::Runner::resume) continues the invocation.
+    /// It was stopped where it was, by a drop, [`Run::close`](crate::Run::close) or a drain.
+    /// [`Runner::resume`](crate::Runner::resume) continues the invocation.
     Cut,
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pleach_context::engine::{InvocationHandle, NodeEnd, NodeResult, RunHandle, RunRecord, is_reported};
 use pleach_context::{History, NodeError};
 use pleach_core::{Event, NodePath, Question};
-use pleach_session::notes::is_tried_again;
+use pleach_session::notes::{is_run_note, is_tried_again};
 use pleach_session::{effective_events_of, open_questions};
 
 use crate::RunError;
@@ -159,10 +159,11 @@ fn open_questions_of(ic: &InvocationHandle) -> Vec<Question> {
 
 /// Returns the last event of a run or its callers. A signal that a run has stored is included: it shows that the run was at work.
 fn last_of_runs<'a>(own: &'a [&Arc<Event>]) -> Option<&'a Arc<Event>> {
-    own.iter().rev().copied().find(|event| event.kept_signal().is_none() || event.is_signal_stored_by_run())
+    let is_of_run = |event: &Arc<Event>| event.kept_signal().is_none() || event.is_signal_stored_by_run();
+    own.iter().rev().copied().find(|event| is_of_run(event) && !is_run_note(event))
 }
 
-/// Iterates over the events of runs and their callers, newest first, without kept signals, which say nothing about the progress.
+/// Iterates over the events of runs and their callers, newest first, without kept signals and notes, which say nothing about the progress.
 fn without_signals<'a>(own: &'a [&Arc<Event>]) -> impl Iterator<Item = &'a Arc<Event>> {
-    own.iter().rev().copied().filter(|event| event.kept_signal().is_none())
+    own.iter().rev().copied().filter(|event| event.kept_signal().is_none() && !is_run_note(event))
 }

@@ -1,6 +1,6 @@
 //! [`RunState`]: the part of a run that its followers, joined callers and stoppers share.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use futures_util::pending;
@@ -25,6 +25,8 @@ pub(crate) struct RunState {
     pub(crate) stop: StopSignal,
     /// Whether a follower has subscribed; runs without one skip a lock per event.
     has_followers: AtomicBool,
+    /// The time of the run's last change of the session, in microseconds since the epoch.
+    last_change: AtomicI64,
     /// The signals that the run stores while it works.
     pub(crate) incoming: Incoming,
     /// The task that polls the run, for callers that join.
@@ -111,6 +113,7 @@ impl RunState {
             request,
             stop: StopSignal::default(),
             has_followers: AtomicBool::new(false),
+            last_change: AtomicI64::new(i64::MIN),
             incoming: Incoming::default(),
             task: OnceLock::new(),
             inner: Mutex::new(inner),
@@ -340,6 +343,16 @@ impl RunState {
     /// Stops the run where it is, so that it can be resumed.
     pub(crate) fn cut(&self) {
         self.stop.request();
+    }
+
+    /// Notes the time of the run's last change of the session, in microseconds since the epoch.
+    pub(crate) fn note_change(&self, micros: i64) {
+        self.last_change.store(micros, Ordering::Release);
+    }
+
+    /// Returns the time of the run's last change of the session, in microseconds since the epoch.
+    pub(crate) fn last_change(&self) -> i64 {
+        self.last_change.load(Ordering::Acquire)
     }
 
     /// Offers a signal to the run, which stores it between its events.

@@ -5,6 +5,7 @@ use pleach_core::Session;
 
 use crate::app::inner::RunnerInner;
 use crate::run::event_writer::EventWriter;
+use crate::run::heartbeat::has_lost;
 use crate::run::outcome::Outcome;
 use crate::sessions::run_end_notes::NotedEnd;
 use crate::sessions::status::is_claimed;
@@ -20,30 +21,33 @@ impl RunnerInner {
     ) {
         let end = match ended {
             Ok(Outcome::Done(..) | Outcome::Replied(_)) => NotedEnd::Done,
-            // Another process has the session, or the storage does not respond.
-            Ok(Outcome::Elsewhere { .. }) | Err(RunError::Session(_)) => return,
+            Ok(Outcome::Elsewhere { .. }) => return,
+            // Another process has the session.
+            Err(RunError::Session(error)) if has_lost(error) => return,
             // The closed calls show it.
             Ok(Outcome::Aborted) => return,
             Ok(Outcome::Waiting(_)) => NotedEnd::Waiting,
-            Ok(Outcome::Cut(_)) | Err(_) => NotedEnd::Stopped,
+            Ok(Outcome::Cut(_)) => NotedEnd::Cut,
+            // What the storage has refused may be tried again.
+            Err(RunError::Session(_)) => NotedEnd::Cut,
+            Err(error) => NotedEnd::Failed { code: error.code().to_owned(), message: error.message() },
         };
-        let is_cut = matches!(ended, Ok(Outcome::Cut(_)));
-        if is_cut || !self.shows_end(ic, store, end).await {
-            store.note_end(ic, end).await;
+        if !self.shows_end(ic, store, &end).await {
+            store.note_end(ic, &end).await;
         }
     }
 
     /// Returns `true` if another process learns from the log that the run has ended.
-    async fn shows_end(&self, ic: &InvocationHandle, store: &EventWriter, end: NotedEnd) -> bool {
+    async fn shows_end(&self, ic: &InvocationHandle, store: &EventWriter, end: &NotedEnd) -> bool {
         let mut session = Session::new(store.head.clone(), ic.state()).with_unreadable(ic.unreadable_keys().clone());
         session.events = ic.events();
-        if is_claimed(&session) {
+        if *end == NotedEnd::Cut || is_claimed(&session) {
             return false;
         }
         match self.logged_progress(&session, ic.invocation_id()).await {
-            Ok((RunProgress::Done, _)) => end == NotedEnd::Done,
-            Ok((RunProgress::Waiting, rests)) => end == NotedEnd::Waiting && rests,
-            Ok((RunProgress::Failed { .. }, rests)) => end == NotedEnd::Stopped && rests,
+            Ok((RunProgress::Done, _)) => *end == NotedEnd::Done,
+            Ok((RunProgress::Waiting, rests)) => *end == NotedEnd::Waiting && rests,
+            Ok((RunProgress::Failed { .. }, rests)) => matches!(end, NotedEnd::Failed { .. }) && rests,
             _ => false,
         }
     }

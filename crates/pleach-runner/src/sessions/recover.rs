@@ -21,7 +21,6 @@ pub(crate) async fn recover(parts: Weak<RunnerInner>, every: Duration) {
         let clock = Arc::clone(&parts.services.clock);
         pause = match pass(Runner { parts }).await {
             Ok(()) => every,
-            Err(RunError::Draining) => return,
             Err(error) => {
                 // The storage does not respond. The next pass finds the same sessions.
                 tracing::warn!(%error, "runs that were cut off could not be looked for");
@@ -36,5 +35,6 @@ async fn pass(runner: Runner) -> Result<(), RunError> {
     let now = Duration::try_from_secs_f64(runner.parts.services.clock.now()).unwrap_or_default();
     let since: SystemTime = UNIX_EPOCH + now.saturating_sub(WEEK);
     // The handles may be dropped: the runs work in the background, and log their errors.
-    runner.resume_unfinished(ListUnfinished::new().since(since)).await.map(drop)
+    let list = ListUnfinished { only_resumable: true, ..ListUnfinished::new().since(since) };
+    runner.resume_unfinished(list).await.map(drop)
 }

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use pleach_core::{Event, InvocationId};
-use pleach_session::notes::RECOVERY;
+use pleach_session::notes::{RECOVERY, is_run_note};
 use serde_json::json;
 
 use crate::sessions::run_end_notes::{is_end_note, note};
@@ -15,11 +15,19 @@ pub(crate) fn recovery(invocation: &InvocationId, attempt: u32) -> Event {
     note(invocation, RECOVERY, json!({ "attempt": attempt }))
 }
 
-/// Returns how often a recovery has resumed an invocation since it made progress: since a node sent an event, or a
-/// person or a program did something. `own` are the events of the invocation.
+/// Returns how many recoveries of an invocation have ended without a trace since it made progress: since a node sent an event, or a
+/// person or a program did something. A recovery that was cut off has left a note. `own` are the events of the invocation.
 pub(crate) fn recoveries(own: &[&Arc<Event>]) -> u32 {
-    let idle = own.iter().rev().take_while(|event| is_recovery(event) || is_end_note(event));
-    idle.filter(|event| is_recovery(event)).count().try_into().unwrap_or(u32::MAX)
+    let idle = own.iter().rev().take_while(|event| is_run_note(event));
+    let mut count = 0;
+    let mut has_note = false;
+    for event in idle {
+        if is_recovery(event) && !has_note {
+            count += 1;
+        }
+        has_note = is_end_note(event);
+    }
+    count
 }
 
 fn is_recovery(event: &Event) -> bool {
@@ -36,7 +44,7 @@ mod tests {
         let id = InvocationId::from("i");
         let event = |letter: char| match letter {
             'r' => recovery(&id, 1),
-            'c' => end_note(&id, NotedEnd::Stopped),
+            'c' => end_note(&id, &NotedEnd::Cut),
             'm' => Event::from_author("user").with_message("hello"),
             _ => Event::from_author("node"),
         };
@@ -46,9 +54,18 @@ mod tests {
 
     #[test]
     fn recoveries_are_counted_since_the_last_progress() {
-        for (log, expected) in
-            [("", 0), ("m", 0), ("mn", 0), ("mr", 1), ("mrcr", 2), ("mrrn", 0), ("mrnrrr", 3), ("rrm", 0)]
-        {
+        for (log, expected) in [
+            ("", 0),
+            ("m", 0),
+            ("mn", 0),
+            ("mr", 1),
+            ("mrc", 0),
+            ("mrcr", 1),
+            ("mrrc", 1),
+            ("mrrn", 0),
+            ("mrnrrr", 3),
+            ("rrm", 0),
+        ] {
             assert_eq!(count(log), expected, "{log}");
         }
     }

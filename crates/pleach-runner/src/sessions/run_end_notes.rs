@@ -7,32 +7,26 @@ use std::sync::Arc;
 
 use pleach_core::{Event, InvocationId, Map};
 use pleach_session::notes::RUN_ENDED;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// How a run ended, as its note says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum NotedEnd {
     /// The invocation is done.
     Done,
     /// The invocation waits for answers.
     Waiting,
-    /// No process works on the invocation: it has failed or was cut off.
-    Stopped,
-}
-
-impl NotedEnd {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Waiting => "waiting",
-            Self::Stopped => "stopped",
-        }
-    }
+    /// The run was cut off, and can be resumed.
+    Cut,
+    /// The run has failed.
+    Failed { code: String, message: String },
 }
 
 /// Makes the note of how a run of an invocation ended.
-pub(crate) fn end_note(invocation: &InvocationId, end: NotedEnd) -> Event {
-    note(invocation, RUN_ENDED, Value::from(end.as_str()))
+pub(crate) fn end_note(invocation: &InvocationId, end: &NotedEnd) -> Event {
+    note(invocation, RUN_ENDED, json!(end))
 }
 
 /// Makes an event of the user without content, which has only this note.
@@ -47,10 +41,10 @@ pub(crate) fn is_end_note(event: &Event) -> bool {
     read(event).is_some()
 }
 
-/// Returns how the last run of a session ended, if a note says so and nothing happened since. A run may add a summary after its note.
+/// Returns how the last run of a session ended, if a note says so and no run has begun since. A run may add a summary after its note.
 pub(crate) fn noted_end(events: &[Arc<Event>]) -> Option<NotedEnd> {
-    let last = events.iter().rev().find(|event| event.actions().compaction().is_none())?;
-    read(last)
+    let is_beside = |event: &Event| event.actions().compaction().is_some() || event.kept_signal().is_some();
+    events.iter().rev().find(|event| !is_beside(event)).and_then(|last| read(last))
 }
 
 /// Returns `true` if a note says that an invocation is done, and only signals were kept since. `own` are the events of the invocation.
@@ -59,11 +53,10 @@ pub(crate) fn is_noted_done(own: &[&Arc<Event>]) -> bool {
     last.is_some_and(|last| read(last) == Some(NotedEnd::Done))
 }
 
-/// Reads the note of an event. An unknown end is read as `Stopped`, which promises less.
+/// Reads the note of an event. An unknown end is read as `Cut`, which promises less.
 fn read(event: &Event) -> Option<NotedEnd> {
     let end = event.custom_metadata()?.get(RUN_ENDED).filter(|_| event.is_from_user())?;
-    let known = [NotedEnd::Done, NotedEnd::Waiting].into_iter().find(|known| *end == known.as_str());
-    Some(known.unwrap_or(NotedEnd::Stopped))
+    Some(NotedEnd::deserialize(end).unwrap_or(NotedEnd::Cut))
 }
 
 #[cfg(test)]
@@ -72,12 +65,17 @@ mod tests {
 
     use super::*;
 
+    fn failed() -> NotedEnd {
+        NotedEnd::Failed { code: "ValueError".to_owned(), message: "no".to_owned() }
+    }
+
     fn log(words: &str) -> Vec<Arc<Event>> {
         let id = InvocationId::from("i");
         let event = |word: &str| match word {
-            "done" => end_note(&id, NotedEnd::Done),
-            "waiting" => end_note(&id, NotedEnd::Waiting),
-            "stopped" => end_note(&id, NotedEnd::Stopped),
+            "done" => end_note(&id, &NotedEnd::Done),
+            "waiting" => end_note(&id, &NotedEnd::Waiting),
+            "cut" => end_note(&id, &NotedEnd::Cut),
+            "failed" => end_note(&id, &failed()),
             "later" => note(&id, RUN_ENDED, Value::from("a word of a later version")),
             "summary" => {
                 let mut event = Event::from_author("user");
@@ -100,8 +98,9 @@ mod tests {
             ("event", None),
             ("event done", Some(NotedEnd::Done)),
             ("event waiting", Some(NotedEnd::Waiting)),
-            ("event stopped", Some(NotedEnd::Stopped)),
-            ("event later", Some(NotedEnd::Stopped)),
+            ("event cut", Some(NotedEnd::Cut)),
+            ("event failed", Some(failed())),
+            ("event later", Some(NotedEnd::Cut)),
             ("event done summary", Some(NotedEnd::Done)),
             ("event done event", None),
         ] {
@@ -111,9 +110,7 @@ mod tests {
 
     #[test]
     fn an_invocation_is_noted_as_done_by_its_own_last_event() {
-        for (words, expected) in
-            [("event", false), ("event stopped", false), ("event done", true), ("done event", false)]
-        {
+        for (words, expected) in [("event", false), ("event cut", false), ("event done", true), ("done event", false)] {
             let events = log(words);
             assert_eq!(is_noted_done(&events.iter().collect::<Vec<_>>()), expected, "{words}");
         }

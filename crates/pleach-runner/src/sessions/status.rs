@@ -7,7 +7,7 @@ use pleach_context::{NodeError, Outline};
 use pleach_core::{
     Event, InvocationId, NodePath, Question, Revision, Session, SessionId, SessionKey, micros, next_time,
 };
-use pleach_session::notes::is_tried_again;
+use pleach_session::notes::{is_run_note, is_tried_again};
 use pleach_session::{effective_events, effective_events_of, open_questions, redacted_at};
 
 use crate::app::inner::RunnerInner;
@@ -188,18 +188,24 @@ impl RunnerInner {
         };
         // No process works on a session whose last run is noted as ended or whose heartbeats have stopped, or on a resting copy, even
         // if its events are new.
-        let noted = noted_end(&session.events).filter(|_| !claimed);
+        let noted = noted_end(&session.events).filter(|_| !claimed || is_dead);
         let rests = rests || noted.is_some() || is_dead || resting_source(session).is_some();
         // A body may have caught the failure and still be running, or a hook may be running. Only heartbeats can show
         // this.
         let may_run = !rests && self.is_alive(last_update_time);
+        let ends = |noted: &NotedEnd| matches!(noted, NotedEnd::Waiting | NotedEnd::Failed { .. });
         let recoveries = || recoveries(&effective_events_of(&session.events, invocation));
         let progress = match progress {
             RunProgress::Failed { .. } | RunProgress::Done if may_run && claimed => RunProgress::RunsElsewhere,
             RunProgress::Unfinished | RunProgress::Waiting | RunProgress::MayBeDone if may_run => {
                 RunProgress::RunsElsewhere
             }
-            RunProgress::MayBeDone if noted == Some(NotedEnd::Waiting) => RunProgress::Waiting,
+            RunProgress::Unfinished | RunProgress::MayBeDone if noted.as_ref().is_some_and(ends) => match noted {
+                Some(NotedEnd::Failed { code, message }) => {
+                    RunProgress::Failed { error: NodeError::new(code, message), path: NodePath::root() }
+                }
+                _ => RunProgress::Waiting,
+            },
             RunProgress::Unfinished if recoveries() >= self.max_recoveries => RunProgress::Dead,
             progress => progress,
         };
@@ -266,7 +272,8 @@ fn ends_root(root: &Outline, path: &NodePath) -> bool {
 /// Returns the failure of an unfinished invocation whose last event is an error that no other attempt follows. If
 /// attempts in other lanes fail at the same time, their events may come after that event.
 fn failed(events: &[Arc<Event>], invocation: &InvocationId) -> Option<(NodeError, NodePath)> {
-    let own = effective_events_of(events, invocation);
+    let mut own = effective_events_of(events, invocation);
+    own.retain(|event| !is_run_note(event));
     let attempts = own.iter().rev().take_while(|event| is_tried_again(event)).count();
     let (before, attempts) = own.split_at(own.len() - attempts);
     let (error, path) = last_failure(before)?;

@@ -36,6 +36,8 @@ pub struct ListUnfinished {
     pub idle_since: Option<f64>,
     /// The number of sessions that a page covers. By default 100, or 2,000 for [`Runner::resume_unfinished`].
     pub limit: Option<usize>,
+    /// Whether to leave out sessions that a recovery has found not to be resumable, until they change.
+    pub(crate) only_resumable: bool,
 }
 
 impl ListUnfinished {
@@ -88,7 +90,7 @@ pub struct ListUnfinishedResponse {
 impl Runner {
     /// Returns the sessions of the app whose last invocation needs attention, because it has failed, or has not ended
     /// and this Runner does not run it. Their progress is [`RunProgress::Failed`], [`RunProgress::Unfinished`],
-    /// [`RunProgress::MayBeDone`] and [`RunProgress::Changed`]. [Forks](Runner::fork) that nothing has continued are
+    /// [`RunProgress::Dead`], [`RunProgress::MayBeDone`] and [`RunProgress::Changed`]. [Forks](Runner::fork) that nothing has continued are
     /// left out.
     ///
     /// [`resume_unfinished`](Self::resume_unfinished) resumes the sessions that were cut off.
@@ -123,14 +125,19 @@ impl Runner {
                 response.next = None;
                 break;
             }
-            if !self.parts.ended.has(&session.head) {
+            let is_known = request.only_resumable && self.parts.unresumable.has(&session.head);
+            if !is_known && !self.parts.ended.has(&session.head) {
                 wanted.push(session.head);
             }
         }
+        let mut heads = wanted.clone().into_iter();
         let statuses = wanted.into_iter().map(|head| Arc::clone(&self.parts).inspect_or_report(head));
         let mut statuses = stream::iter(statuses).buffered(AT_ONCE);
         let mut ended = Vec::new();
         while let Some(status) = statuses.try_next().await? {
+            if let Some(head) = heads.next().filter(|_| request.only_resumable && !status.may_resume_later()) {
+                self.parts.unresumable.note(&head);
+            }
             match status {
                 ListedStatus::Open(status) => response.items.extend(Some(*status).filter(SessionStatus::is_unfinished)),
                 ListedStatus::Ended(head) => ended.push(head),
@@ -211,6 +218,16 @@ enum ListedStatus {
     Ended(SessionHead),
     /// The session has changed since it was listed, or cannot be read.
     Unknown,
+}
+
+impl ListedStatus {
+    /// Returns `true` if a recovery may resume the session although it does not change.
+    fn may_resume_later(&self) -> bool {
+        let is_at_work = |progress: &RunProgress| {
+            matches!(progress, RunProgress::Unfinished | RunProgress::RunsHere | RunProgress::RunsElsewhere)
+        };
+        matches!(self, Self::Open(status) if is_at_work(&status.progress))
+    }
 }
 
 impl RunnerInner {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use pleach_core::{Event, InvocationId, SessionKey};
-use pleach_runner::{Detached, Run, RunError, RunEvent, RunRequest, Runner};
+use pleach_runner::{Detached, Run, RunError, RunEvent, RunProgress, RunRequest, Runner};
 use pleach_session::GetSessionConfig;
 use tokio::sync::mpsc;
 use tracing::Instrument as _;
@@ -173,6 +173,11 @@ impl ClientStream {
         let asked = self.runner.questions(&self.key).await;
         match asked {
             Ok(open) if open.iter().any(|question| question.invocation_id == *invocation) => ClientEnd::Over,
+            Ok(_) if self.works_elsewhere().await => {
+                let (session, invocation) = (self.key.clone(), invocation.clone());
+                self.send(Err(Failure::Run(RunError::Unfinished { session, invocation }))).await;
+                ClientEnd::Over
+            }
             Ok(_) => {
                 *run = self.runner.start(RunRequest::new(&self.key).invocation_id(invocation));
                 self.forward_resumed(run).await
@@ -182,6 +187,12 @@ impl ClientStream {
                 ClientEnd::Over
             }
         }
+    }
+
+    /// Returns `true` if another process works on the session, as its heartbeats show.
+    async fn works_elsewhere(&self) -> bool {
+        let status = self.runner.status(&self.key).await;
+        status.is_ok_and(|status| matches!(status.progress, RunProgress::RunsElsewhere))
     }
 
     /// Sends the events of a resumed run.

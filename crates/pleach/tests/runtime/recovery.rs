@@ -4,9 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use pleach::model::LlmResponse;
 use pleach::prelude::*;
-use pleach::{InMemorySessionService, ListUnfinished, RunProgress, Runner, RunnerBuilder};
+use pleach::testkit::{FaultPlan, FaultySessions, Operation};
+use pleach::{InMemorySessionService, ListUnfinished, Node, RunProgress, Runner, RunnerBuilder, SequentialAgent};
 
+use crate::graph_transfers::{answering, called};
 use crate::support::{rerun, trace};
 use crate::world::World;
 
@@ -69,19 +72,18 @@ async fn what_a_drain_cuts_off_continues_at_once_elsewhere() {
     assert!(matches!(progress(&second).await, RunProgress::Done));
 }
 
-/// Resumes what was cut off, as a new process that dies after a moment.
-async fn die_again(runner: &Runner, alive: Duration) -> usize {
+/// Resumes what was cut off, in a process that dies after this number of writes. Returns the number of resumed runs.
+async fn recover_and_die(world: &World, root: Workflow, writes: usize, recoveries: u32) -> usize {
+    let day = Duration::from_secs(86_400);
+    let plan = FaultPlan::new().clock(world.clock.clone()).delay(Operation::Append, writes + 1, day);
+    let sessions = FaultySessions::new(Arc::clone(&world.sessions), plan);
+    let runner = builder(world, root).sessions(Arc::new(sessions)).max_recoveries(recoveries).build().unwrap();
     let resumed = runner.resume_unfinished(ListUnfinished::new()).await.unwrap();
     for run in &resumed {
         run.invocation_id().await.unwrap();
     }
-    tokio::time::sleep(alive).await;
-    let count = resumed.len();
-    for run in resumed {
-        run.cut();
-        run.await.unwrap();
-    }
-    count
+    tokio::time::sleep(Duration::from_secs(60) + BEAT * 4).await;
+    resumed.len()
 }
 
 #[tokio::test(start_paused = true)]
@@ -94,16 +96,16 @@ async fn a_run_that_makes_no_progress_is_dead_after_its_recoveries() {
     drop(run);
     tokio::time::sleep(BEAT * 4).await;
     for attempt in 0..3_u32 {
-        let runner = process();
-        let status = runner.status(S).await.unwrap();
+        let status = process().status(S).await.unwrap();
         assert!(matches!(status.progress, RunProgress::Unfinished), "{:?}", status.progress);
         assert_eq!(status.recoveries, attempt);
-        assert_eq!(die_again(&runner, BEAT).await, 1);
+        // The note of the recovery is its only write.
+        assert_eq!(recover_and_die(&world, slow(&begun), 1, 3).await, 1);
     }
     assert_eq!(begun.load(Ordering::Relaxed), 4);
     let runner = process();
     assert!(matches!(progress(&runner).await, RunProgress::Dead));
-    assert_eq!(die_again(&runner, BEAT).await, 0);
+    assert_eq!(recover_and_die(&world, slow(&begun), 1, 3).await, 0);
     let listed = runner.unfinished(ListUnfinished::new()).await.unwrap().items;
     assert!(matches!(listed[0].progress, RunProgress::Dead), "it is listed");
     // A person may try once more.
@@ -112,6 +114,91 @@ async fn a_run_that_makes_no_progress_is_dead_after_its_recoveries() {
     let status = runner.status(S).await.unwrap();
     assert!(matches!(status.progress, RunProgress::Done));
     assert_eq!(status.recoveries, 0);
+}
+
+/// A rolling update is no fault of the run.
+#[tokio::test(start_paused = true)]
+async fn a_recovery_that_a_drain_cuts_off_is_not_counted() {
+    let world = World::new();
+    let begun = Arc::new(AtomicU32::new(0));
+    let process = || builder(&world, slow(&begun)).max_recoveries(1).build().unwrap();
+    let mut run = process().run("ana", "s1", "one");
+    assert!(tokio::time::timeout(BEAT, run.next()).await.is_err());
+    drop(run);
+    tokio::time::sleep(BEAT * 4).await;
+    for _ in 0..4 {
+        let runner = process();
+        let resumed = runner.resume_unfinished(ListUnfinished::new()).await.unwrap();
+        resumed[0].invocation_id().await.unwrap();
+        tokio::time::sleep(BEAT).await;
+        runner.drain(Duration::ZERO).await;
+        assert_eq!(process().status(S).await.unwrap().recoveries, 0);
+    }
+    assert_eq!(begun.load(Ordering::Relaxed), 5);
+}
+
+/// A failure is final, wherever it comes from: a recovery would only repeat it.
+#[tokio::test(start_paused = true)]
+async fn a_run_that_has_failed_is_not_recovered() {
+    let steps = || {
+        rerun("work", async |ctx: Context| {
+            ctx.step("charge", async || Err::<(), Fail>(NodeError::value("declined").into())).await?;
+            Ok(1)
+        })
+    };
+    let shell = || {
+        let agent = LlmAgent::builder("writer").model(ScriptedModel::new()).build().unwrap();
+        SequentialAgent::builder("shell").sub_agent(agent).build().unwrap()
+    };
+    let roots: [(&str, Arc<dyn Node>); 2] = [("a step", Arc::new(steps())), ("a shell agent", Arc::new(shell()))];
+    for (what, root) in roots {
+        let world = World::new();
+        let process = || world.builder().root(Arc::clone(&root)).heartbeat(BEAT).build().unwrap();
+        process().run("ana", "s1", "one").output::<i64>().await.unwrap_err();
+        let stored = world.stored_events().await;
+        let later = process();
+        assert!(matches!(progress(&later).await, RunProgress::Failed { .. }), "{what}: {:?}", progress(&later).await);
+        let resumed = later.resume_unfinished(ListUnfinished::new()).await.unwrap();
+        assert!(resumed.is_empty(), "{what}");
+        tokio::time::sleep(BEAT * 4).await;
+        assert!(matches!(progress(&later).await, RunProgress::Failed { .. }), "{what}: {:?}", progress(&later).await);
+        assert_eq!(world.stored_events().await, stored, "{what}");
+    }
+}
+
+/// A note of the engine is no message of the user: a call that had begun is made again.
+#[tokio::test(start_paused = true)]
+async fn a_call_of_a_tool_that_was_cut_off_is_made_again() {
+    let calls = Arc::new(AtomicU32::new(0));
+    let agent = || {
+        let calls = Arc::clone(&calls);
+        let slow = tool("slow", "Works.", move || {
+            let is_first = calls.fetch_add(1, Ordering::Relaxed) == 0;
+            async move {
+                if is_first {
+                    tokio::time::sleep(Duration::from_secs(60)).await;
+                }
+                "result"
+            }
+        });
+        let script = answering(|request| {
+            let has_result = request.contents.iter().any(|content| content.function_responses().next().is_some());
+            if has_result { LlmResponse::text("said") } else { called("slow", serde_json::json!({})) }
+        });
+        LlmAgent::builder("agent").model(script).tool(slow.long_running()).build().unwrap()
+    };
+    let world = World::new();
+    let process = || world.builder().root(agent()).heartbeat(BEAT).build().unwrap();
+    let first = process();
+    let run = first.run("ana", "s1", "one").detach();
+    run.invocation_id().await.unwrap();
+    tokio::time::sleep(BEAT).await;
+    first.drain(Duration::ZERO).await;
+    assert_eq!(calls.load(Ordering::Relaxed), 1);
+    let second = process();
+    let invocation = second.status(S).await.unwrap().invocation.unwrap();
+    trace(second.resume("ana", "s1", invocation)).await;
+    assert_eq!(calls.load(Ordering::Relaxed), 2);
 }
 
 #[tokio::test(start_paused = true)]
@@ -132,9 +219,10 @@ async fn a_recovery_that_makes_progress_is_not_counted() {
     tokio::time::sleep(BEAT).await;
     run.cut();
     run.await.unwrap();
-    for round in 0..4 {
-        // The body sleeps after each step, also after those whose results are stored.
-        assert_eq!(die_again(&process(), BEAT * 2 * (round + 1) + BEAT).await, 1, "{round}");
+    tokio::time::sleep(BEAT * 4).await;
+    for _ in 0..4 {
+        // The note of the recovery and one step.
+        assert_eq!(recover_and_die(&world, root(), 2, 1).await, 1);
     }
     assert!(matches!(progress(&process()).await, RunProgress::Unfinished));
 }
