@@ -35,7 +35,7 @@ const POLLS: usize = 64;
 /// | [`new`](Self::new), [`starting_at`](Self::starting_at) | stands still | when the test advances the clock |
 /// | [`running`](Self::running), [`running_from`](Self::running_from) | follows tokio's time | by itself |
 /// | [`skipping`](Self::skipping) | passes in sleeps | at once |
-/// | [`skipping_only`](Self::skipping_only) | stands still | some at once, others when the test advances the clock |
+/// | [`skipping_only`](Self::skipping_only) | stands still | at once for chosen durations, otherwise when the test advances the clock |
 /// | [`ticking_from`](Self::ticking_from) | passes in readings and in sleeps | at once |
 ///
 /// With `#[tokio::test(start_paused = true)]`, a clock that follows tokio's time takes no real time: the runtime advances
@@ -66,7 +66,7 @@ pub struct TestClock {
     shared: Arc<Shared>,
 }
 
-/// What makes time pass, apart from the test.
+/// The way in which time passes if the test does not advance the clock.
 #[derive(Clone)]
 enum Pace {
     Nothing,

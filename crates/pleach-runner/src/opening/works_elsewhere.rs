@@ -50,7 +50,7 @@ impl RunnerInner {
         let loaded = if is_whole { None } else { Some(self.load_all(session.key()).await?) };
         let session = loaded.as_ref().unwrap_or(session);
         let Some(invocation) = last_invocation(&session.events) else { return Ok(None) };
-        // A rewind, for example, belongs to no invocation: after it, nobody works.
+        // If the last event belongs to no invocation, such as a rewind, nobody works on one.
         let last = session.events.iter().rev().find(|event| event.actions().compaction().is_none());
         let is_its_last = last.is_some_and(|last| *last.invocation_id() == invocation);
         if target == Some(&invocation) || resting_source(session).is_some() || !(is_its_last || is_claimed(session)) {

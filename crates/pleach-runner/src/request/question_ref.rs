@@ -148,7 +148,7 @@ pub(crate) struct AnswerChecks {
     pub(crate) if_answered: IfAnswered,
 }
 
-/// What an answer does if its question has an answer already.
+/// The effect of an answer whose question already has an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum IfAnswered {
     /// It replaces an answer that no completed run has used.

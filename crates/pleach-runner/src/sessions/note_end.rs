@@ -5,7 +5,6 @@ use pleach_core::Session;
 
 use crate::app::inner::RunnerInner;
 use crate::run::event_writer::EventWriter;
-use crate::run::heartbeat::has_lost;
 use crate::run::outcome::Outcome;
 use crate::sessions::run_end_notes::NotedEnd;
 use crate::sessions::status::is_claimed;
@@ -22,14 +21,13 @@ impl RunnerInner {
         let end = match ended {
             Ok(Outcome::Done(..) | Outcome::Replied(_)) => NotedEnd::Done,
             Ok(Outcome::Elsewhere { .. }) => return,
-            // Another process has the session.
-            Err(RunError::Session(error)) if has_lost(error) => return,
+            // Another process has the session, or the storage refuses what the run stores. A recovery tries again, and counts: a note
+            // would hide that it makes no progress.
+            Err(RunError::Session(_)) => return,
             // The closed calls show it.
             Ok(Outcome::Aborted) => return,
             Ok(Outcome::Waiting(_)) => NotedEnd::Waiting,
             Ok(Outcome::Cut(_)) => NotedEnd::Cut,
-            // What the storage has refused may be tried again.
-            Err(RunError::Session(_)) => NotedEnd::Cut,
             Err(error) => NotedEnd::Failed { code: error.code().to_owned(), message: error.message() },
         };
         if !self.shows_end(ic, store, &end).await {

@@ -36,8 +36,8 @@ pub struct SessionStatus {
     pub last_update_time: f64,
     /// If the session is a resting [copy](Runner::fork), which nothing has continued yet, its source.
     pub forked_from: Option<SessionId>,
-    /// How often a recovery has resumed the invocation since it made progress: since a node sent an event, or a message or an
-    /// answer came.
+    /// The number of recoveries of the invocation that ended without a trace since it made progress: since a node sent an event, or
+    /// a message or an answer came. A recovery that a drain cut off is not counted.
     pub recoveries: u32,
     /// The revision of the session that this status describes, for [`RunRequest::at`].
     pub revision: Revision,

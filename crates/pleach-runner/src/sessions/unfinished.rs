@@ -90,8 +90,8 @@ pub struct ListUnfinishedResponse {
 impl Runner {
     /// Returns the sessions of the app whose last invocation needs attention, because it has failed, or has not ended
     /// and this Runner does not run it. Their progress is [`RunProgress::Failed`], [`RunProgress::Unfinished`],
-    /// [`RunProgress::Dead`], [`RunProgress::MayBeDone`] and [`RunProgress::Changed`]. [Forks](Runner::fork) that nothing has continued are
-    /// left out.
+    /// [`RunProgress::Dead`], [`RunProgress::MayBeDone`] and [`RunProgress::Changed`]. [Forks](Runner::fork) that
+    /// nothing has continued are left out.
     ///
     /// [`resume_unfinished`](Self::resume_unfinished) resumes the sessions that were cut off.
     ///

@@ -141,7 +141,7 @@ async fn a_run_that_was_cut_off_holds_no_message_back() {
     }
 }
 
-/// A dropped run leaves no trace in the log, but its own process knows that nobody works on it.
+/// The log does not show that a run was dropped, but the process that dropped it remembers.
 #[tokio::test(start_paused = true)]
 async fn a_dropped_run_holds_no_message_of_its_own_process_back() {
     let world = World::new();
@@ -269,7 +269,7 @@ async fn an_end_that_is_noted_is_not_run_again() {
     assert_eq!(world.stored_events().await, stored);
 }
 
-/// A run that has caught a failure and goes on is not over.
+/// A run that continues after a caught failure still works on its session.
 #[tokio::test(start_paused = true)]
 async fn a_body_that_works_after_a_caught_failure_keeps_its_session() {
     let root = || {

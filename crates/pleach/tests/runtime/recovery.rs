@@ -116,7 +116,30 @@ async fn a_run_that_makes_no_progress_is_dead_after_its_recoveries() {
     assert_eq!(status.recoveries, 0);
 }
 
-/// A rolling update is no fault of the run.
+/// Without a limit, a body whose output the storage refuses would run again for ever.
+#[tokio::test(start_paused = true)]
+async fn a_run_whose_output_is_not_stored_is_dead_after_its_recoveries() {
+    let world = World::new();
+    let process = |refused: usize| {
+        let plan = FaultPlan::new().fail(Operation::Append, refused);
+        let sessions = Arc::new(FaultySessions::new(Arc::clone(&world.sessions), plan));
+        let root = rerun("work", async |_: Context| Ok("done"));
+        builder(&world, root).sessions(sessions).max_recoveries(2).build().unwrap()
+    };
+    process(2).run("ana", "s1", "one").output::<String>().await.unwrap_err();
+    for _ in 0..2 {
+        tokio::time::sleep(BEAT * 4).await;
+        let resumed = process(2).resume_unfinished(ListUnfinished::new()).await.unwrap();
+        assert_eq!(resumed.len(), 1);
+        for run in resumed {
+            run.await.unwrap_err();
+        }
+    }
+    tokio::time::sleep(BEAT * 4).await;
+    assert!(matches!(progress(&process(9)).await, RunProgress::Dead));
+}
+
+/// A rolling update is not a fault of the run.
 #[tokio::test(start_paused = true)]
 async fn a_recovery_that_a_drain_cuts_off_is_not_counted() {
     let world = World::new();

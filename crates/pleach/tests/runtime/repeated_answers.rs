@@ -273,7 +273,7 @@ async fn if_two_runners_get_equal_answers_one_runs_and_both_succeed() {
     }
 }
 
-/// As above, but the answers differ: the second one is told which answer was first, not that the session is stale.
+/// As above, but the answers differ. The second caller learns that the question is answered.
 #[tokio::test]
 async fn if_two_runners_get_different_answers_the_second_one_is_told_that_the_question_is_answered() {
     for heartbeat in [None, Some(Duration::from_secs(2))] {
